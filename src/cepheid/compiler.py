@@ -1,0 +1,106 @@
+"""The map: from text to a placed graph, every step kept so that `explain` can show it.
+
+    text ─parse_query─▶ syntax tree ─bind_query─▶ bound graph ─rewrite_graph─▶ rewritten graph ─place─▶ placed graph
+
+What happens next is the host's business (execution/).  Planning again is the same call.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import pyarrow as pa
+
+from cepheid.errors import CepheidError, InvalidInput, UnboundedState, UnboundedStateWarning
+from cepheid.graph.json_form import write_json
+from cepheid.graph.query_graph import QueryGraph
+from cepheid.graph.render_mermaid import render_mermaid
+from cepheid.graph.render_text import render_text
+from cepheid.graph.validation import validate_graph
+from cepheid.language.binder import bind_query
+from cepheid.language.parser import parse_query
+from cepheid.language.scope import Describe
+from cepheid.language.state_bounds import HOW_TO_BOUND, explain_unbounded
+from cepheid.language.syntax import ParsedQuery
+from cepheid.placement.place_by_nature import place_by_nature
+from cepheid.placement.placed_graph import PlacedGraph
+from cepheid.rewrite.rewriter import Application, rewrite_graph
+
+StepName = Literal["parsed", "bound", "rewritten", "placed"]
+FormatName = Literal["text", "mermaid", "json"]
+
+
+@dataclass(frozen=True)
+class Compilation:
+    """A query at every step of its way."""
+
+    text: str
+    parsed: ParsedQuery
+    bound: QueryGraph
+    rewritten: QueryGraph
+    trace: tuple[Application, ...]
+    placed: PlacedGraph
+
+
+def compile_query(text: str, schemas: Mapping[str, pa.Schema], describe: Describe) -> Compilation:
+    """All steps; mistakes in the text come out with their place in it."""
+    try:
+        parsed = parse_query(text)
+        bound = bind_query(parsed, schemas, describe)
+    except CepheidError as problem:
+        raise problem.with_text(text) from None
+    validate_graph(bound, "bound")
+    rewritten, trace = rewrite_graph(bound)
+    validate_graph(rewritten, "rewritten")
+    placed = place_by_nature(rewritten)
+    validate_graph(placed.graph, "placed", placed.places)
+    return Compilation(text, parsed, bound, rewritten, trace, placed)
+
+
+def check_bounded(compilation: Compilation, strict: bool) -> None:
+    """For a continuous query: warn if its state cannot be bounded, refuse it if strict."""
+    reasons = explain_unbounded(compilation.rewritten)
+    if not reasons:
+        return
+    if strict:
+        raise UnboundedState("; ".join(reasons), hint=HOW_TO_BOUND)
+    warnings.warn(f"{'; '.join(reasons)}; {HOW_TO_BOUND}", UnboundedStateWarning, stacklevel=4)
+
+
+def explain_compilation(compilation: Compilation, step: str = "rewritten", format: str = "text") -> str:
+    """One step, as text, Mermaid or JSON."""
+    if step not in get_args(StepName):
+        raise InvalidInput(f'there is no step "{step}"', hint=f"steps: {', '.join(get_args(StepName))}")
+    if format not in get_args(FormatName):
+        raise InvalidInput(f'there is no format "{format}"', hint=f"formats: {', '.join(get_args(FormatName))}")
+    if step == "parsed":
+        return _explain_parsed(compilation.parsed)
+    graph = {"bound": compilation.bound, "rewritten": compilation.rewritten}.get(step, compilation.placed.graph)
+    notes = compilation.placed.notes() if step == "placed" else None
+    if format == "mermaid":
+        return render_mermaid(graph, notes)
+    if format == "json":
+        return write_json(graph, notes)
+    text = render_text(graph, notes)
+    return f"{text}\n\n{_explain_trace(compilation.trace)}" if step == "rewritten" else text
+
+
+def _explain_parsed(parsed: ParsedQuery) -> str:
+    lines = [f"query: {parsed.relation.sql(dialect='trino')}"]
+    lines += [f"{clause.placeholder}: {clause}" for clause in parsed.clauses]
+    return "\n".join(lines)
+
+
+def _explain_trace(trace: tuple[Application, ...]) -> str:
+    if not trace:
+        return "rules applied: none"
+    lines = ["rules applied:"]
+    for number, application in enumerate(trace, 1):
+        old, new = application.before.vertices, application.after.vertices
+        changed = [vertex for vertex in new if old.get(vertex) != new[vertex]]
+        gone = [f"-{vertex}" for vertex in old if vertex not in new]
+        lines.append(f"  {number}. {application.rule}: {', '.join([*changed, *gone])}")
+    return "\n".join(lines)

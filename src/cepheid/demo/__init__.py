@@ -1,0 +1,1 @@
+"""A synthetic city's bus service for one day, and the picture of what was found in it."""

@@ -1,0 +1,1 @@
+"""Events that arrive out of order, and how they are put right."""

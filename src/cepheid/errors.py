@@ -1,0 +1,181 @@
+"""Everything that can go wrong because of what a user gave us, and how it is told.
+
+    error[unknown-column]: column "dely" does not exist in "buses"
+      --> query:3:14
+      3 |   DEFINE a AS a.dely > 60
+        |                 ^^^^
+
+    hint: did you mean "delay"? Known: bus, delay, ts
+
+Each class owns its code and its sentence; whoever raises it supplies values and a place.  The text of the
+query is attached at the edge (`CepheidError.with_text`), so that inner layers only carry offsets.
+A broken invariant of ours is an `AssertionError`, never one of these.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import ClassVar, Self
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A half-open range of character offsets in the text of a query."""
+
+    start: int
+    end: int
+
+
+class CepheidError(Exception):
+    """A mistake in the input, told with a code, the value, the place and one next step."""
+
+    code: ClassVar[str] = "error"
+
+    def __init__(self, message: str, *, span: Span | None = None, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.span = span
+        self.hint = hint
+        self.text: str | None = None
+        self.origin = "query"
+
+    def with_text(self, text: str, origin: str = "query") -> Self:
+        """Attach the text that the span points into; the first text attached stays."""
+        if self.text is None:
+            self.text, self.origin = text, origin
+        return self
+
+    def __str__(self) -> str:
+        lines = [f"error[{self.code}]: {self.message}"]
+        if self.text is not None and self.span is not None:
+            lines += draw_place(self.text, self.span, self.origin)
+        if self.hint:
+            lines += ["", f"hint: {self.hint}"]
+        return "\n".join(lines)
+
+
+def draw_place(text: str, span: Span, origin: str) -> list[str]:
+    """The line that the span starts in, with carets under it."""
+    start = min(max(span.start, 0), len(text))
+    line_start = text.rfind("\n", 0, start) + 1
+    line_end = text.find("\n", start)
+    line = text[line_start : line_end if line_end >= 0 else len(text)]
+    number = text.count("\n", 0, start) + 1
+    column = start - line_start
+    width = max(1, min(span.end, line_start + len(line)) - start)
+    gutter = len(str(number))
+    padding = "".join("\t" if character == "\t" else " " for character in line[:column])
+    return [
+        f"{' ' * gutter} --> {origin}:{number}:{column + 1}",
+        f"{number} | {line}",
+        f"{' ' * gutter} | {padding}{'^' * width}",
+    ]
+
+
+def suggest_name(wrong: str, known: Iterable[str]) -> str:
+    """A hint that names the nearest known name and lists what there is."""
+    names = list(known)
+    lowered = {name.lower(): name for name in names}
+    near = difflib.get_close_matches(wrong.lower(), lowered, n=1)
+    listing = f"Known: {', '.join(names)}" if names else "There are none"
+    return f'did you mean "{lowered[near[0]]}"? {listing}' if near else listing
+
+
+class SyntaxProblem(CepheidError):
+    code = "syntax"
+
+
+class NotSupportedYet(CepheidError):
+    """A valid construct that no release can run so far."""
+
+    code = "not-supported-yet"
+
+    def __init__(self, construct: str, *, span: Span | None = None, hint: str | None = None) -> None:
+        super().__init__(f"{construct} is not supported yet", span=span, hint=hint)
+        self.construct = construct
+
+
+class UnknownStream(CepheidError):
+    code = "unknown-stream"
+
+    def __init__(self, name: str, known: Iterable[str], *, span: Span | None = None) -> None:
+        super().__init__(f'stream "{name}" does not exist', span=span, hint=suggest_name(name, known))
+
+
+class UnknownColumn(CepheidError):
+    code = "unknown-column"
+
+    def __init__(self, name: str, owner: str, known: Iterable[str], *, span: Span | None = None) -> None:
+        super().__init__(f'column "{name}" does not exist in "{owner}"', span=span, hint=suggest_name(name, known))
+
+
+class UnknownVariable(CepheidError):
+    code = "unknown-variable"
+
+    def __init__(self, name: str, known: Iterable[str], *, span: Span | None = None) -> None:
+        super().__init__(
+            f'pattern variable "{name}" does not occur in PATTERN', span=span, hint=suggest_name(name, known)
+        )
+
+
+class TypeMismatch(CepheidError):
+    code = "type-mismatch"
+
+
+class InvalidWithin(CepheidError):
+    code = "invalid-within"
+
+
+class InvalidOrder(CepheidError):
+    """ORDER BY is missing, or is not something that orders events."""
+
+    code = "invalid-order"
+
+
+class InvalidQuery(CepheidError):
+    """A query that parses but breaks a rule of the language."""
+
+    code = "invalid-query"
+
+
+class InvalidInput(CepheidError):
+    """A table, batch, schema or setting handed to us that does not fit."""
+
+    code = "invalid-input"
+
+
+class UnboundedState(CepheidError):
+    code = "unbounded-state"
+
+
+class MatchFailure(CepheidError):
+    """A rule of row pattern matching was broken by the data while the query ran."""
+
+    code = "match-failure"
+
+
+class PatternTooCostly(CepheidError):
+    code = "pattern-too-costly"
+
+
+class SnapshotMismatch(CepheidError):
+    code = "snapshot-mismatch"
+
+
+class JavaMissing(CepheidError):
+    """The machine has no Java that Spark can run on."""
+
+    code = "java-missing"
+
+    def __init__(self, oldest: int, too_old: Iterable[str]) -> None:
+        found = ", ".join(too_old)
+        super().__init__(
+            f"Spark needs Java {oldest} or newer, and this machine has {found or 'none'}",
+            hint='install Java 17 or 21, or let pip bring one: pip install "cepheid[java]"',
+        )
+
+
+class UnboundedStateWarning(UserWarning):
+    """The state of a continuous query can grow without end."""

@@ -1,0 +1,66 @@
+"""Event time as 64-bit integers, so that every layer orders events in the same way.
+
+Timestamps and dates become microseconds since 1970, integers stay, floats map to integers that keep
+their order.  Null and NaN have no place in an order: such events are rejected and counted.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+BEGINNING = -(2**62)  # before every event; leaves room for arithmetic
+END = 2**62  # after every event
+
+
+def in_microseconds(duration: timedelta) -> int:
+    return duration // timedelta(microseconds=1)
+
+
+def can_order(arrow_type: pa.DataType) -> bool:
+    """Can a column of this type order events?"""
+    types = pa.types
+    return types.is_integer(arrow_type) or types.is_floating(arrow_type) or is_event_time(arrow_type)
+
+
+def is_event_time(arrow_type: pa.DataType) -> bool:
+    """Is a column of this type a point in time?"""
+    return pa.types.is_timestamp(arrow_type) or pa.types.is_date(arrow_type)
+
+
+def order_values(column: pa.ChunkedArray) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_] | None]:
+    """int64[n]; bool[n]: has the event a place in the order (None: all have)?"""
+    placed: npt.NDArray[np.bool_] | None = None
+    if column.null_count:
+        placed = pc.is_valid(column).to_numpy()
+        column = column.fill_null(_zero_of(column.type))
+    if is_event_time(column.type):
+        return _microseconds(column), placed
+    if pa.types.is_floating(column.type):
+        values = column.cast(pa.float64()).to_numpy() + 0.0
+        number = ~np.isnan(values)
+        if not number.all():
+            placed = number if placed is None else placed & number
+        return _ordered_bits(values), placed
+    integers: npt.NDArray[np.int64] = column.cast(pa.int64()).to_numpy()
+    return integers, placed
+
+
+def _microseconds(column: pa.ChunkedArray) -> npt.NDArray[np.int64]:
+    if pa.types.is_timestamp(column.type):
+        column = column.cast(pa.timestamp(column.type.unit))  # the same instants, without a zone
+    numbers: npt.NDArray[np.int64] = column.cast(pa.timestamp("us"), safe=False).cast(pa.int64()).to_numpy()
+    return numbers
+
+
+def _ordered_bits(values: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
+    bits = values.view(np.int64)
+    return np.where(bits < 0, np.int64(-(2**63)) - bits, bits)
+
+
+def _zero_of(arrow_type: pa.DataType) -> pa.Scalar:
+    return pa.scalar(0, pa.int64()).cast(arrow_type) if not pa.types.is_date32(arrow_type) else pa.scalar(0, arrow_type)

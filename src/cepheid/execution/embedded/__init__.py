@@ -1,0 +1,1 @@
+"""The embedded host: DuckDB for relations, engines in this process; no Spark."""

@@ -1,0 +1,220 @@
+"""A continuous query in this process: push batches, get rows as soon as they are settled.
+
+    query = cep.open("SELECT ...", buses=schema)
+    rows = query.push(buses=batch)       an Arrow table
+    rest = query.finish()
+
+The horizon follows the newest event of each stream, less the lateness; with several streams it is that of
+the slowest.  A snapshot is one blob; a query opened with it goes on where it was taken.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import struct
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from cepheid.compiler import Compilation
+from cepheid.errors import InvalidInput, NotSupportedYet, SnapshotMismatch
+from cepheid.event_time import BEGINNING, in_microseconds, is_event_time
+from cepheid.execution.embedded.relations import run_relational
+from cepheid.execution.engine import Engine, KeptEvents
+from cepheid.graph.operators import Relation, RowPattern, Sequence, Sink, Source
+from cepheid.measurement import Counts
+from cepheid.schema import fit_schema, read_table
+from cepheid.settings import Settings
+
+MAGIC = b"CEPH1\n"
+
+
+class ContinuousQuery:
+    """One query, its engine and its state."""
+
+    def __init__(
+        self,
+        compilation: Compilation,
+        schemas: Mapping[str, pa.Schema],
+        settings: Settings,
+        snapshot: bytes | None = None,
+    ) -> None:
+        self._graph = compilation.placed.graph
+        self._schemas = schemas
+        self._lateness = 0 if settings.lateness is None else in_microseconds(settings.lateness)
+        self._pattern = _only_pattern(compilation)
+        self._feeds = self._graph.inputs(self._pattern)
+        empty = {name: schema.empty_table() for name, schema in schemas.items()}
+        self._engine = Engine(self._node, [table.schema for table in self._layouts(empty)])
+        _check_event_time(self._engine, settings)
+        self._newest = dict.fromkeys(self._feeds, BEGINNING)
+        self._finished = False
+        if snapshot is not None:
+            self._restore(snapshot)
+
+    @property
+    def _node(self) -> RowPattern | Sequence:
+        node = self._graph.vertices[self._pattern]
+        assert isinstance(node, RowPattern | Sequence), "a continuous query has a pattern"
+        return node
+
+    def push(self, **batches: Any) -> pa.Table:
+        """Take in events of one or more streams; give the rows that are settled now."""
+        self._refuse_finished()
+        tables = self._read_batches(batches)
+        layouts = self._layouts(tables)
+        for feed, table in zip(self._feeds, layouts, strict=True):
+            self._newest[feed] = max(self._newest[feed], self._engine.newest_time([table]))
+        slowest = min(self._newest.values())
+        horizon = slowest if slowest == BEGINNING else slowest - self._lateness
+        return self._finish_rows(self._engine.push(layouts, horizon))
+
+    def finish(self) -> pa.Table:
+        """No more events will come: give all rows that are left."""
+        self._refuse_finished()
+        self._finished = True
+        return self._finish_rows(self._engine.finish())
+
+    def snapshot(self) -> bytes:
+        """All the query knows, as bytes; `cep.open(text, ..., snapshot=blob)` goes on from there."""
+        self._refuse_finished()
+        kept = self._engine.keep()
+        table = kept.table.append_column("_role", pa.array(kept.roles)).append_column("_number", pa.array(kept.numbers))
+        header = {
+            "fingerprint": self._engine.fingerprint,
+            "horizon": kept.horizon,
+            "arrivals": kept.arrivals,
+            "newest": [self._newest[feed] for feed in self._feeds],
+            "counts": self._engine.counts.as_dict(),
+        }
+        return write_blob(header, [table, *self._engine.late])
+
+    def late_events(self) -> pa.Table:
+        """Events that came after the horizon had passed them, in the event layout; taken out of the query."""
+        late, self._engine.late = self._engine.late, []
+        layout = self._engine.layout
+        empty = layout.remove(layout.get_field_index("_arrival")).empty_table()
+        return pa.concat_tables([empty, *late])
+
+    @property
+    def counts(self) -> Counts:
+        return self._engine.counts
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns of the rows that come out."""
+        return self._finish_rows(self._engine.schema.empty_table()).schema
+
+    def _restore(self, snapshot: bytes) -> None:
+        header, tables = read_blob(snapshot)
+        if header["fingerprint"] != self._engine.fingerprint:
+            raise SnapshotMismatch(
+                "this snapshot was taken of another query, or of streams with other columns",
+                hint="open it with the same text and schemas",
+            )
+        table = tables[0]
+        self._engine.restore(
+            KeptEvents(
+                table=table.drop_columns(["_role", "_number"]),
+                roles=table.column("_role").to_numpy().astype(np.uint8),
+                numbers=table.column("_number").to_numpy(),
+                horizon=header["horizon"],
+                arrivals=header["arrivals"],
+            )
+        )
+        self._engine.late = tables[1:]
+        held, kept = self._engine.counts.held, self._engine.counts.kept
+        self._engine.counts = Counts(**{**header["counts"], "held": held, "kept": kept})
+        self._newest = dict(zip(self._feeds, header["newest"], strict=True))
+
+    def _read_batches(self, batches: Mapping[str, Any]) -> dict[str, pa.Table]:
+        unknown = [name for name in batches if name not in self._schemas]
+        if unknown:
+            raise InvalidInput(
+                f'the query has no stream "{unknown[0]}"', hint=f"its streams: {', '.join(self._schemas)}"
+            )
+        return {
+            name: fit_schema(name, read_table(name, batches[name]), schema) if name in batches else schema.empty_table()
+            for name, schema in self._schemas.items()
+        }
+
+    def _layouts(self, tables: Mapping[str, pa.Table]) -> list[pa.Table]:
+        """The pattern's inputs: everything below it, run over one batch."""
+        made: dict[str, pa.Table] = {}
+        below = self._graph.reach(self._pattern, self._graph.inputs)
+        for vertex in below[:-1]:
+            node = self._graph.vertices[vertex]
+            if isinstance(node, Source):
+                made[vertex] = tables[node.name].select(list(node.columns))
+            else:
+                made[vertex] = run_relational(node, [made[source] for source in self._graph.inputs(vertex)])
+        return [made[feed] for feed in self._feeds]
+
+    def _finish_rows(self, cells: pa.Table) -> pa.Table:
+        """Everything above the pattern, run over the rows that are new."""
+        rows = cells
+        for vertex in self._graph.reach(self._pattern, self._graph.outputs)[1:]:
+            node = self._graph.vertices[vertex]
+            if not isinstance(node, Sink):
+                rows = run_relational(node, [rows])
+        return rows
+
+    def _refuse_finished(self) -> None:
+        if self._finished:
+            raise InvalidInput("the query is finished", hint="open a new one")
+
+
+def _only_pattern(compilation: Compilation) -> str:
+    """The one pattern of a continuous query; what it cannot do yet is refused by name."""
+    placed = compilation.placed
+    patterns = placed.at_engines()
+    if len(patterns) != 1:
+        count = "no pattern" if not patterns else f"{len(patterns)} patterns"
+        raise NotSupportedYet(f"a continuous query with {count}")
+    above = placed.graph.reach(patterns[0], placed.graph.outputs)
+    for vertex in placed.graph.vertices:
+        if isinstance(placed.graph.vertices[vertex], Relation):
+            side = "over the rows of a pattern" if vertex in above else "under a pattern"
+            raise NotSupportedYet(
+                f"a join, grouping, sorting or subquery {side} in a continuous query",
+                hint="use columns, expressions and WHERE, or run it on Spark",
+            )
+    return patterns[0]
+
+
+def _check_event_time(engine: Engine, settings: Settings) -> None:
+    time_type = engine.layout.field("_time").type
+    if settings.lateness is not None and not is_event_time(time_type):
+        raise InvalidInput(f"lateness needs a timestamp to order by, not {time_type}")
+
+
+def write_blob(header: Mapping[str, Any], tables: list[pa.Table]) -> bytes:
+    """A header and tables as one run of bytes: lengths first, then JSON, then Arrow streams."""
+    parts = [json.dumps(header).encode()]
+    for table in tables:
+        sink = io.BytesIO()
+        with pa.ipc.new_stream(sink, table.schema) as writer:
+            writer.write_table(table)
+        parts.append(sink.getvalue())
+    lengths = struct.pack(f"<{1 + len(parts)}q", len(parts), *map(len, parts))
+    return MAGIC + lengths + b"".join(parts)
+
+
+def read_blob(blob: bytes) -> tuple[dict[str, Any], list[pa.Table]]:
+    try:
+        if not blob.startswith(MAGIC):
+            raise ValueError("it does not begin like one")
+        (count,) = struct.unpack_from("<q", blob, len(MAGIC))
+        lengths = struct.unpack_from(f"<{count}q", blob, len(MAGIC) + 8)
+        start = len(MAGIC) + 8 * (count + 1)
+        parts = []
+        for length in lengths:
+            parts.append(blob[start : start + length])
+            start += length
+        header = json.loads(parts[0])
+        return header, [pa.ipc.open_stream(part).read_all() for part in parts[1:]]
+    except (ValueError, struct.error, pa.ArrowInvalid, IndexError) as problem:
+        raise SnapshotMismatch(f"this is not a snapshot: {problem}") from None

@@ -1,0 +1,277 @@
+"""An engine: one pattern vertex at work on its events, the same for every host.
+
+    tables in the event layout ─▶ reject, set late apart ─▶ hold back ─▶ kernel ─▶ cells
+
+All that an engine knows can be told by the events it keeps: released ones that a match may still need, and held
+ones.  A snapshot is just those; to go on from it, they are fed in again.  The same way an engine forgets:
+when most of what it keeps is no longer needed, it starts afresh from its own snapshot.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from cepheid.disorder.holdback import find_late, find_releasable, sort_events
+from cepheid.event_time import BEGINNING, END, order_values
+from cepheid.execution.cells import write_row_cells, write_schema, write_sequence_cells
+from cepheid.execution.event_log import EventLog
+from cepheid.graph.operators import RowPattern, Sequence
+from cepheid.kernel.columns import Column, Events, Int64s, Interner, read_column
+from cepheid.kernel.compiled.key_index import KeyIndex
+from cepheid.kernel.compiled.row_pattern import CompiledRowPattern
+from cepheid.kernel.compiled.sequence import CompiledSequence
+from cepheid.kernel.reference.operators import ReferenceRowPattern, ReferenceSequence
+from cepheid.measurement import Counts
+
+PENDING, PAST, HELD = range(3)
+SPARE_EVENTS = 8192  # forgotten events that are not worth starting afresh for
+
+
+@dataclass(frozen=True, slots=True)
+class KeptEvents:
+    """What an engine must remember.
+
+    table: events in the layout with `_arrival`; roles: uint8[n], PENDING, PAST (before its key's search) or
+    HELD; numbers: int64[n], matches found so far in the event's partition.
+    """
+
+    table: pa.Table
+    roles: npt.NDArray[np.uint8]
+    numbers: Int64s
+    horizon: int
+    arrivals: int
+
+
+class Engine:
+    def __init__(self, node: RowPattern | Sequence, inputs: list[pa.Schema], twin: str = "compiled") -> None:
+        self.node = node
+        self._twin = twin
+        self._many = len(inputs) > 1
+        self._ties_by_arrival = not self._many and node.order == 1
+        self._layout = _unite_schemas(inputs, self._many)
+        self.schema = write_schema(node, {field.name: field.type for field in self._layout})
+        self.counts = Counts()
+        self.horizon = BEGINNING
+        self._arrivals = 0
+        self._needed = 0  # events of the log that were needed when we last looked
+        self._held = self._layout.empty_table()
+        self.late: list[pa.Table] = []
+        self._begin()
+
+    @property
+    def fingerprint(self) -> str:
+        """Engines with equal fingerprints understand each other's snapshots."""
+        told = f"{self.node!r} {[(field.name, str(field.type)) for field in self._layout]}"
+        return hashlib.sha256(told.encode()).hexdigest()[:16]
+
+    @property
+    def layout(self) -> pa.Schema:
+        return self._layout
+
+    def push(self, tables: list[pa.Table], horizon: int) -> pa.Table:
+        """Take in one table per input; give the cells of all rows that are settled once `horizon` is known."""
+        fresh = self._accept(tables)
+        self.horizon = max(self.horizon, horizon)
+        return self._release(fresh, final=False)
+
+    def finish(self) -> pa.Table:
+        """No more events: settle everything."""
+        return self._release(self._layout.empty_table(), final=True)
+
+    def keep(self) -> KeptEvents:
+        """A snapshot."""
+        kept, roles, numbers = self._live()
+        table = pa.concat_tables([self._log.take_rows(kept), self._held])
+        held = np.full(len(self._held), HELD, dtype=np.uint8)
+        return KeptEvents(
+            table=table,
+            roles=np.concatenate([roles[kept], held]),
+            numbers=np.concatenate([numbers[kept], np.zeros(len(held), dtype=np.int64)]),
+            horizon=self.horizon,
+            arrivals=self._arrivals,
+        )
+
+    def restore(self, kept: KeptEvents) -> None:
+        """Go on from a snapshot; its events may be in any order."""
+        self.horizon, self._arrivals = kept.horizon, kept.arrivals
+        held = kept.roles == HELD
+        self._held = _by_arrival(kept.table.filter(pa.array(held)))
+        self._begin()
+        released = kept.table.filter(pa.array(~held))
+        if len(released):
+            self._replay(released, kept.roles[~held], kept.numbers[~held])
+        self._count_state()
+
+    def newest_time(self, tables: list[pa.Table]) -> int:
+        """The latest time among events, BEGINNING if there is none."""
+        newest = BEGINNING
+        for table in tables:
+            times, placed = order_values(table.column("_time"))
+            times = times if placed is None else times[placed]
+            newest = max(newest, int(times.max())) if len(times) else newest
+        return newest
+
+    def _begin(self) -> None:
+        self._log = EventLog(self._layout)
+        self._interner = Interner()
+        self._key_index = KeyIndex(self.node.keys)
+        compiled = self._twin == "compiled"
+        self._rows: CompiledRowPattern | ReferenceRowPattern | None = None
+        self._steps: CompiledSequence | ReferenceSequence | None = None
+        if isinstance(self.node, RowPattern):
+            lookback = self.node.lookback()
+            make = CompiledRowPattern if compiled else ReferenceRowPattern
+            self._rows = make(self.node.program, self._interner, lookback)
+        else:
+            build = CompiledSequence if compiled else ReferenceSequence
+            self._steps = build(self.node.program, self._interner)
+
+    def _accept(self, tables: list[pa.Table]) -> pa.Table:
+        """The events of all inputs that have a place in the order and are not late."""
+        fresh = _unite_tables(tables, self._layout, self._many)
+        self.counts.events += len(fresh)
+        times, placed = order_values(fresh.column("_time"))
+        if placed is not None:
+            self.counts.rejected += len(fresh) - int(placed.sum())
+            fresh, times = fresh.filter(pa.array(placed)), times[placed]
+        late = find_late(times, self.horizon)
+        if late.any():
+            self.counts.late += int(late.sum())
+            self.late.append(fresh.filter(pa.array(late)).drop_columns(["_arrival"]))
+            fresh = fresh.filter(pa.array(~late))
+        numbers = pa.array(np.arange(self._arrivals, self._arrivals + len(fresh)))
+        self._arrivals += len(fresh)
+        return fresh.set_column(fresh.schema.get_field_index("_arrival"), "_arrival", numbers)
+
+    def _release(self, fresh: pa.Table, final: bool) -> pa.Table:
+        waiting = pa.concat_tables([self._held, fresh]) if len(self._held) else fresh
+        times, _ = order_values(waiting.column("_time"))
+        if final:
+            released = waiting
+            self._held = self._layout.empty_table()
+        else:
+            ready = find_releasable(times, self.horizon, self._ties_by_arrival)
+            everything = bool(ready.all())
+            released = waiting if everything else waiting.filter(pa.array(ready))
+            self._held = self._layout.empty_table() if everything else waiting.filter(pa.array(~ready))
+            times = times if everything else times[ready]
+        order = sort_events(times, self._ties(released))
+        if order is not None:
+            released, times = released.take(pa.array(order)), times[order]
+        cells = self._step(released, times, final)
+        self.counts.rows += len(cells)
+        if not final:
+            self._forget()
+        self._count_state()
+        return cells
+
+    def _ties(self, table: pa.Table) -> list[Int64s]:
+        """What decides between events of one time, before arrival."""
+        ties = [order_values(table.column(f"_order{number}"))[0] for number in range(1, self.node.order)]
+        if self._many:
+            ties = [table.column("_stream").to_numpy(), *ties]
+        return [*ties, table.column("_arrival").to_numpy()] if ties else []
+
+    def _step(self, released: pa.Table, times: Int64s, final: bool) -> pa.Table:
+        events = self._read_events(released, times)
+        self._log.append(released)
+        horizon = END if final else self.horizon
+        if self._rows is not None:
+            assert isinstance(self.node, RowPattern), "rows belong to row patterns"
+            found = self._rows.step(events, horizon, final)
+            return write_row_cells(self.node, found, self._log, self._rows, self.schema)
+        assert self._steps is not None, "an engine has an operator"
+        assert isinstance(self.node, Sequence), "steps belong to sequences"
+        return write_sequence_cells(self.node, self._steps.step(events, horizon, final), self._log, self.schema)
+
+    def _read_events(self, table: pa.Table, times: Int64s) -> Events:
+        keys = self._number_keys(table)
+        columns = {name: read_column(table.column(name), self._interner) for name in self.node.condition_columns()}
+        streams = table.column("_stream").to_numpy() if self._many else None
+        return Events(times, keys, columns, streams)
+
+    def _number_keys(self, table: pa.Table) -> Int64s:
+        if self.node.keys == 0:
+            return np.zeros(len(table), dtype=np.int64)
+        columns: list[Column] = [
+            read_column(table.column(f"_key{number}"), self._interner) for number in range(self.node.keys)
+        ]
+        numbers, has_null = self._key_index.number_rows(columns, len(table))
+        if isinstance(self.node, Sequence) and has_null.any():
+            numbers = np.where(has_null, -1, numbers)  # null equals nothing
+        return numbers
+
+    def _live(self) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.uint8], Int64s]:
+        """bool[log], uint8[log] roles, int64[log] match numbers."""
+        if self._steps is not None:
+            kept = self._steps.live(self.horizon)
+            return kept, np.full(len(kept), PENDING, dtype=np.uint8), np.zeros(len(kept), dtype=np.int64)
+        assert self._rows is not None, "an engine has an operator"
+        kept, past = self._rows.live()
+        numbers = np.zeros(len(kept), dtype=np.int64)
+        if any(cell.kind == "match_number" for cell in getattr(self.node, "cells", ())) and kept.any():
+            table = self._log.take_rows(kept)
+            numbers[kept] = self._rows.numbers_of(self._number_keys(table))
+        return kept, np.where(past, PAST, PENDING).astype(np.uint8), numbers
+
+    def _replay(self, table: pa.Table, roles: npt.NDArray[np.uint8], numbers: Int64s) -> None:
+        times, _ = order_values(table.column("_time"))
+        ties = self._ties(table) or [table.column("_arrival").to_numpy()]
+        order = sort_events(times, ties)
+        if order is not None:
+            table, times, roles, numbers = table.take(pa.array(order)), times[order], roles[order], numbers[order]
+        events = self._read_events(table, times)
+        self._log.append(table)
+        if self._steps is not None:
+            self._steps.replay(events)
+        else:
+            assert self._rows is not None, "an engine has an operator"
+            per_key = np.zeros(len(self._key_index) if self.node.keys else 1, dtype=np.int64)
+            per_key[events.keys] = numbers
+            self._rows.replay(events, roles == PAST, per_key)
+
+    def _forget(self) -> None:
+        """Start afresh once most events of the log are no longer needed."""
+        if len(self._log) <= 2 * self._needed + SPARE_EVENTS:
+            return
+        kept = self.keep()
+        self._needed = int((kept.roles != HELD).sum())
+        if len(self._log) > 2 * self._needed + SPARE_EVENTS:
+            self.restore(kept)
+
+    def _count_state(self) -> None:
+        self.counts.held = len(self._held)
+        self.counts.kept = len(self._log)
+
+
+def _unite_schemas(inputs: list[pa.Schema], many: bool) -> pa.Schema:
+    united = pa.unify_schemas(inputs, promote_options="permissive")
+    if many:
+        united = united.append(pa.field("_stream", pa.int64()))
+    return united.append(pa.field("_arrival", pa.int64()))
+
+
+def _unite_tables(tables: list[pa.Table], layout: pa.Schema, many: bool) -> pa.Table:
+    """All inputs in one table, each event marked with its input; columns of other inputs are null."""
+    marked = []
+    for number, table in enumerate(tables):
+        extra = {"_arrival": pa.nulls(len(table), pa.int64())}
+        if many:
+            extra["_stream"] = pa.array(np.full(len(table), number, dtype=np.int64))
+        for name, values in extra.items():
+            table = table.append_column(name, values)
+        missing = [field for field in layout if field.name not in table.column_names]
+        for field in missing:
+            table = table.append_column(field.name, pa.nulls(len(table), field.type))
+        marked.append(table.select(layout.names).cast(layout))
+    return pa.concat_tables(marked)
+
+
+def _by_arrival(table: pa.Table) -> pa.Table:
+    return table.take(pc.sort_indices(table.column("_arrival"))) if len(table) > 1 else table

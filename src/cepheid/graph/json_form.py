@@ -1,0 +1,95 @@
+"""A query graph as JSON, and back: graph == read_json(write_json(graph)).
+
+Records are written as {"$": class name, field: value, ...}; only the classes listed here are read back.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+from cepheid.errors import InvalidInput
+from cepheid.graph.operators import NODE_TYPES
+from cepheid.graph.operators.row_pattern import OutputCell
+from cepheid.graph.query_graph import Edge, QueryGraph
+from cepheid.kernel import expression, pattern
+
+READABLE: dict[str, type] = {
+    record.__name__: record
+    for record in (
+        *NODE_TYPES,
+        OutputCell,
+        expression.Position,
+        expression.Constant,
+        expression.Cell,
+        expression.Call,
+        pattern.Term,
+        pattern.Concatenation,
+        pattern.Alternation,
+        pattern.Repetition,
+        pattern.Permutation,
+        pattern.Exclusion,
+        pattern.Anchor,
+        pattern.EmptyPattern,
+        pattern.Skip,
+        pattern.RowPatternProgram,
+        pattern.Step,
+        pattern.SequenceProgram,
+    )
+}
+
+
+def write_json(graph: QueryGraph, notes: Mapping[str, str] | None = None) -> str:
+    vertices = [_write_vertex(graph, vertex, (notes or {}).get(vertex)) for vertex in graph.order]
+    edges = [
+        {"source": edge.source, "target": edge.target, "port": edge.port, **_write_attributes(graph, edge)}
+        for edge in graph.edges
+    ]
+    return json.dumps({"vertices": vertices, "edges": edges}, indent=2)
+
+
+def read_json(text: str) -> QueryGraph:
+    try:
+        data = json.loads(text)
+        vertices = {entry["id"]: _read_value(entry["node"]) for entry in data["vertices"]}
+        edges = tuple(Edge(entry["source"], entry["target"], entry["port"]) for entry in data["edges"])
+    except (KeyError, TypeError, ValueError) as problem:
+        raise InvalidInput(f"this is not the JSON of a query graph: {problem!r}") from problem
+    return QueryGraph(vertices, edges)
+
+
+def _write_vertex(graph: QueryGraph, vertex: str, note: str | None) -> dict[str, Any]:
+    attributes = graph.operator_attributes(vertex)
+    shown = {field.name: getattr(attributes, field.name) for field in fields(attributes) if field.name != "comb_param"}
+    node = graph.vertices[vertex]
+    written = {"id": vertex, "role": node.role, "attributes": shown, "node": _write_value(node)}
+    return written if note is None else {**written, "place": note}
+
+
+def _write_attributes(graph: QueryGraph, edge: Edge) -> dict[str, Any]:
+    attributes = graph.edge_attributes(edge)
+    return {"attributes": {field.name: getattr(attributes, field.name) for field in fields(attributes)}}
+
+
+def _write_value(value: Any) -> Any:
+    if is_dataclass(value):
+        written = {field.name: _write_value(getattr(value, field.name)) for field in fields(value) if field.compare}
+        return {"$": type(value).__name__, **written}
+    if isinstance(value, tuple):
+        return [_write_value(item) for item in value]
+    if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):
+        return {"$float": repr(value)}
+    return value
+
+
+def _read_value(value: Any) -> Any:
+    if isinstance(value, list):
+        return tuple(_read_value(item) for item in value)
+    if isinstance(value, dict):
+        if "$float" in value:
+            return float(value["$float"])
+        record = READABLE[value["$"]]
+        return record(**{name: _read_value(item) for name, item in value.items() if name != "$"})
+    return value

@@ -1,0 +1,61 @@
+"""What every vertex of a query graph is: an immutable value with a kind.
+
+A node knows what it means.  What we believe about it (rate, cost, place) and what users call it lives
+elsewhere, keyed by vertex, so that it can be renewed without touching the plan.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, TypeVar, dataclass_transform
+
+from cepheid.graph.classification import Classification
+
+Role = Literal["producer", "operator", "consumer"]
+
+
+class PlanNode:
+    """Base of producers, operators and consumers."""
+
+    role: ClassVar[Role] = "operator"
+    implementation: ClassVar[str] = ""
+
+    def classification(self) -> Classification:
+        """Its place in the classification of AGeCEP."""
+        raise NotImplementedError(type(self).__name__)
+
+    def parameters(self) -> list[str]:
+        """What tells it from another of its kind, as text (Table I: params)."""
+        raise NotImplementedError(type(self).__name__)
+
+    def describe(self) -> str:
+        """One line of explain output."""
+        return f"{type(self).__name__}({', '.join(self.parameters())})"
+
+
+_Node = TypeVar("_Node", bound=type[PlanNode])
+
+
+@dataclass_transform(frozen_default=True, kw_only_default=True)
+def plan_node(cls: _Node) -> _Node:
+    """A frozen, keyword-only record whose hash is computed once and never pickled.
+
+    String hashes differ from process to process, so a stored hash must not travel.
+    """
+    made: Any = dataclass(frozen=True, kw_only=True)(cls)
+    compute: Callable[[Any], int] = made.__hash__
+
+    def stored_hash(self: Any) -> int:
+        known = self.__dict__.get("_hash")
+        if known is None:
+            known = compute(self)
+            object.__setattr__(self, "_hash", known)
+        return int(known)
+
+    def state_without_hash(self: Any) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "_hash"}
+
+    made.__hash__ = stored_hash
+    made.__getstate__ = state_without_hash
+    return made  # type: ignore[no-any-return]

@@ -1,0 +1,29 @@
+"""Keep the events for which a condition holds; the host's SQL engine evaluates it."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from cepheid.graph.classification import Classification
+from cepheid.graph.node import PlanNode, plan_node
+
+
+@plan_node
+class Filter(PlanNode):
+    """`predicate`: SQL over the columns of the one input."""
+
+    implementation: ClassVar[str] = "filter"
+
+    predicate: str
+
+    def classification(self) -> Classification:
+        return Classification(
+            sharing="proc+source",
+            combined_by="filter",
+            required_merge="sorted",
+            required_split="random",
+            selectivity="at most 1",
+        )
+
+    def parameters(self) -> list[str]:
+        return [self.predicate]

@@ -1,0 +1,95 @@
+"""MATCH_RECOGNIZE: row patterns over the events of each partition, in order.
+
+Its input has the *event layout*: `_time` (the first ORDER BY column), `_order1`, ... (further ones), `_key0`, ...
+(PARTITION BY) and any other column that conditions or cells read.  Its output has one column per cell.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+from cepheid.graph.classification import Classification
+from cepheid.graph.node import PlanNode, plan_node
+from cepheid.kernel.expression import CURRENT, Position, list_cells, show_cell, show_expression
+from cepheid.kernel.pattern import RowPatternProgram, show_pattern
+
+Aggregate = Literal["count", "sum", "mean", "min", "max"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutputCell:
+    """One value handed out per row of output.
+
+    A column of the row itself (`row`: of the first event, for one row per match), or at a position; an aggregate of a column over the events bound to position.variables; or the name of
+    the variable (`classifier`), the number of the match, or `count` of events (column None).
+    `final`: seen from the end of the match, not from the row itself (ALL ROWS PER MATCH).
+    """
+
+    name: str
+    kind: Literal["row", "navigate", "aggregate", "classifier", "match_number"] = "navigate"
+    column: str | None = None
+    position: Position = CURRENT
+    aggregate: Aggregate | None = None
+    final: bool = False
+
+    def show(self) -> str:
+        inside = show_cell(self.column or "*", self.position)
+        shown = {
+            "row": self.column or "",
+            "navigate": inside,
+            "aggregate": f"{self.aggregate}({inside})",
+            "classifier": "CLASSIFIER()",
+            "match_number": "MATCH_NUMBER()",
+        }[self.kind]
+        return f"{'FINAL ' if self.final else ''}{shown} AS {self.name}"
+
+
+@plan_node
+class RowPattern(PlanNode):
+    """`order`: how many ORDER BY columns; `keys`: how many PARTITION BY columns; `all_rows`: a row per event
+    of a match instead of one per match; `show_empty`: whether empty matches give a row."""
+
+    implementation: ClassVar[str] = "row_pattern"
+
+    program: RowPatternProgram
+    cells: tuple[OutputCell, ...]
+    keys: int
+    order: int = 1
+    all_rows: bool = False
+    show_empty: bool = True
+
+    def classification(self) -> Classification:
+        return Classification(
+            sharing="proc+source",
+            required_merge="union" if self.keys else "N/A",
+            required_split="attribute" if self.keys else "N/A",
+            complexity="linear in events for conditions that look at single events; bounded by a budget otherwise",
+            selectivity="at most 1 row per event",
+        )
+
+    def parameters(self) -> list[str]:
+        program = self.program
+        shown = [f"pattern=({show_pattern(program.pattern)})"]
+        shown += [f"{variable}: {show_expression(condition)}" for variable, condition in program.conditions]
+        skip = program.skip.kind + "".join(f" {variable}" for variable in program.skip.variables)
+        shown += [f"skip={skip}", f"keys={self.keys}", "rows=all" if self.all_rows else "rows=one"]
+        if program.within is not None:
+            shown.append(f"within={program.within / 1e6:g}s")
+        return [*shown, f"cells=[{', '.join(cell.show() for cell in self.cells)}]"]
+
+    def condition_columns(self) -> list[str]:
+        """The input columns that conditions read."""
+        found = [cell for _, condition in self.program.conditions for cell in list_cells(condition)]
+        return list(dict.fromkeys(cell.column for cell in found))
+
+    def read_columns(self) -> list[str]:
+        """The input columns that conditions and cells read, besides order and keys."""
+        carried = [cell.column for cell in self.cells if cell.column is not None]
+        return list(dict.fromkeys([*self.condition_columns(), *carried]))
+
+    def lookback(self) -> int:
+        """How many events before a search a cell may read; one is kept if matches are numbered."""
+        shifts = [-cell.position.shift for cell in self.cells]
+        numbered = any(cell.kind == "match_number" for cell in self.cells)
+        return max([1 if numbered else 0, *shifts])

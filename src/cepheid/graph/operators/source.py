@@ -1,0 +1,25 @@
+"""A producer: the stream or table a user handed over under a name."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from cepheid.graph.classification import Classification
+from cepheid.graph.node import PlanNode, Role, plan_node
+
+
+@plan_node
+class Source(PlanNode):
+    """`columns`: those that are read."""
+
+    role: ClassVar[Role] = "producer"
+    implementation: ClassVar[str] = "source"
+
+    name: str
+    columns: tuple[str, ...]
+
+    def classification(self) -> Classification:
+        return Classification(sharing="proc+source")
+
+    def parameters(self) -> list[str]:
+        return [self.name, f"columns=[{', '.join(self.columns)}]"]

@@ -1,0 +1,276 @@
+"""The interpreter of register code: a condition over the events of a match, true or not.
+
+Null counts as "not true", as in DEFINE and WHERE.  Integers that leave 64 bits raise a flag in `trouble`
+instead of wrapping round.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import njit
+
+from cepheid.errors import MatchFailure
+from cepheid.kernel.columns import Flags, Floats, Int64s
+from cepheid.kernel.compiled.register_code import OPERATIONS, RegisterCode
+
+EQ_INT, NE_INT, LT_INT, LE_INT, GT_INT, GE_INT = (
+    OPERATIONS[f"{name}_int"] for name in ("eq", "ne", "lt", "le", "gt", "ge")
+)
+EQ_FLOAT, NE_FLOAT, LT_FLOAT, LE_FLOAT, GT_FLOAT, GE_FLOAT = (
+    OPERATIONS[f"{name}_float"] for name in ("eq", "ne", "lt", "le", "gt", "ge")
+)
+ADD_INT, SUB_INT, MUL_INT, MOD_INT, NEG_INT, ABS_INT = (
+    OPERATIONS[f"{name}_int"] for name in ("add", "sub", "mul", "mod", "neg", "abs")
+)
+ADD_FLOAT, SUB_FLOAT, MUL_FLOAT, MOD_FLOAT, NEG_FLOAT, ABS_FLOAT = (
+    OPERATIONS[f"{name}_float"] for name in ("add", "sub", "mul", "mod", "neg", "abs")
+)
+COALESCE_INT, IF_INT, LEAST_INT, GREATEST_INT, LOAD_INT, CONST_INT = (
+    OPERATIONS[f"{name}_int"] for name in ("coalesce", "if", "least", "greatest", "load", "const")
+)
+COALESCE_FLOAT, IF_FLOAT, LEAST_FLOAT, GREATEST_FLOAT, LOAD_FLOAT, CONST_FLOAT = (
+    OPERATIONS[f"{name}_float"] for name in ("coalesce", "if", "least", "greatest", "load", "const")
+)
+AND, OR, NOT, IS_NULL, DIV, TO_FLOAT, RANK, NULL = (
+    OPERATIONS[name] for name in ("and", "or", "not", "is_null", "div", "to_float", "rank", "null")
+)
+LARGEST = 9_223_372_036_854_775_807
+SMALLEST = -LARGEST - 1
+
+
+class Machine(NamedTuple):
+    """Everything `holds` needs besides the events: code, constants and scratch registers."""
+
+    rows: Any  # int32[n, 5]
+    bounds: Any  # int32[conditions + 1]
+    integers: Int64s
+    floats: Floats
+    ranks: Int64s
+    register_integers: Int64s
+    register_floats: Floats
+    register_valid: Flags
+    trouble: Int64s  # int64[1]: 1 after an integer overflow
+
+
+def build_machine(code: RegisterCode, ranks: Int64s) -> Machine:
+    return Machine(
+        rows=code.rows,
+        bounds=code.bounds,
+        integers=code.integers,
+        floats=code.floats,
+        ranks=ranks,
+        register_integers=np.zeros(code.registers, dtype=np.int64),
+        register_floats=np.zeros(code.registers, dtype=np.float64),
+        register_valid=np.zeros(code.registers, dtype=np.uint8),
+        trouble=np.zeros(1, dtype=np.int64),
+    )
+
+
+def check_trouble(machine: Machine) -> None:
+    if machine.trouble[0]:
+        raise MatchFailure(
+            "an integer expression between events left the range of 64 bits",
+            hint="cast one side to DOUBLE",
+        )
+
+
+class Cells(NamedTuple):
+    """The columns that conditions read: [column, event] for both halves, with validity."""
+
+    integers: Any  # int64[columns, capacity]
+    integers_valid: Any  # uint8[columns, capacity]
+    floats: Any  # float64[columns, capacity]
+    floats_valid: Any  # uint8[columns, capacity]
+
+
+@njit(cache=True, inline="always")
+def less_float(left: float, right: float) -> bool:
+    """NaN is greater than every other number."""
+    return left < right or (right != right and left == left)
+
+
+@njit(cache=True, inline="always")
+def equal_float(left: float, right: float) -> bool:
+    return left == right or (left != left and right != right)
+
+
+@njit(cache=True, forceinline=True)
+def holds(
+    condition: int, where: Int64s,
+    rows: Any, bounds: Any, integers: Int64s, floats: Floats, ranks: Int64s,
+    ri: Int64s, rf: Floats, rv: Flags, trouble: Int64s,
+    cells_i: Any, cells_i_valid: Any, cells_f: Any, cells_f_valid: Any,
+) -> bool:  # fmt: skip
+    """Is the condition true?  where: int64[positions], the event each position stands for, -1 if none.
+
+    Takes the arrays of a Machine and of Cells one by one: inside a hot loop, reading them out of the tuples
+    would count references up and down for each event.
+    """
+    begin, end = bounds[condition], bounds[condition + 1]
+    if begin == end:
+        return True
+    for pc in range(begin, end):
+        op = rows[pc, 0]
+        t = rows[pc, 1]
+        a = rows[pc, 2]
+        b = rows[pc, 3]
+        if op == LOAD_INT:
+            event = where[b]
+            if event >= 0 and cells_i_valid[a, event]:
+                ri[t] = cells_i[a, event]
+                rv[t] = 1
+            else:
+                rv[t] = 0
+        elif op == LOAD_FLOAT:
+            event = where[b]
+            if event >= 0 and cells_f_valid[a, event]:
+                rf[t] = cells_f[a, event]
+                rv[t] = 1
+            else:
+                rv[t] = 0
+        elif op == CONST_INT:
+            ri[t] = integers[a]
+            rv[t] = 1
+        elif op == CONST_FLOAT:
+            rf[t] = floats[a]
+            rv[t] = 1
+        elif op == NULL:
+            rv[t] = 0
+        elif op == AND:
+            if (rv[a] and not ri[a]) or (rv[b] and not ri[b]):
+                ri[t], rv[t] = 0, 1
+            else:
+                ri[t], rv[t] = 1, rv[a] & rv[b]
+        elif op == OR:
+            if (rv[a] and ri[a]) or (rv[b] and ri[b]):
+                ri[t], rv[t] = 1, 1
+            else:
+                ri[t], rv[t] = 0, rv[a] & rv[b]
+        elif op == NOT:
+            ri[t], rv[t] = 1 - ri[a], rv[a]
+        elif op == IS_NULL:
+            ri[t], rv[t] = 1 - rv[a], 1
+        elif op == COALESCE_INT:
+            if not rv[a]:
+                ri[t], rv[t] = ri[b], rv[b]
+        elif op == COALESCE_FLOAT:
+            if not rv[a]:
+                rf[t], rv[t] = rf[b], rv[b]
+        elif op == IF_INT:
+            chosen = b if rv[a] and ri[a] else rows[pc, 4]
+            ri[t], rv[t] = ri[chosen], rv[chosen]
+        elif op == IF_FLOAT:
+            chosen = b if rv[a] and ri[a] else rows[pc, 4]
+            rf[t], rv[t] = rf[chosen], rv[chosen]
+        elif op == LEAST_INT or op == GREATEST_INT:
+            if not rv[a] or (rv[b] and (ri[b] < ri[a]) == (op == LEAST_INT)):
+                ri[t], rv[t] = ri[b], rv[b]
+        elif op == LEAST_FLOAT or op == GREATEST_FLOAT:
+            if not rv[a] or (rv[b] and less_float(rf[b], rf[a]) == (op == LEAST_FLOAT)):
+                rf[t], rv[t] = rf[b], rv[b]
+        elif op == NEG_INT:
+            if rv[a] and ri[a] == SMALLEST:
+                trouble[0] = 1
+            ri[t] = -ri[a]
+        elif op == ABS_INT:
+            if rv[a] and ri[a] == SMALLEST:
+                trouble[0] = 1
+            ri[t] = abs(ri[a])
+        elif op == NEG_FLOAT:
+            rf[t] = -rf[a]
+        elif op == ABS_FLOAT:
+            rf[t] = abs(rf[a])
+        elif op == TO_FLOAT:
+            rf[t] = float(ri[a])
+        elif op == RANK:
+            if rv[a]:
+                ri[t] = ranks[ri[a]]
+        else:
+            rv[t] = rv[a] & rv[b]
+            if not rv[t]:
+                continue
+            if op == EQ_INT:
+                ri[t] = ri[a] == ri[b]
+            elif op == NE_INT:
+                ri[t] = ri[a] != ri[b]
+            elif op == LT_INT:
+                ri[t] = ri[a] < ri[b]
+            elif op == LE_INT:
+                ri[t] = ri[a] <= ri[b]
+            elif op == GT_INT:
+                ri[t] = ri[a] > ri[b]
+            elif op == GE_INT:
+                ri[t] = ri[a] >= ri[b]
+            elif op == EQ_FLOAT:
+                ri[t] = equal_float(rf[a], rf[b])
+            elif op == NE_FLOAT:
+                ri[t] = not equal_float(rf[a], rf[b])
+            elif op == LT_FLOAT:
+                ri[t] = less_float(rf[a], rf[b])
+            elif op == LE_FLOAT:
+                ri[t] = not less_float(rf[b], rf[a])
+            elif op == GT_FLOAT:
+                ri[t] = less_float(rf[b], rf[a])
+            elif op == GE_FLOAT:
+                ri[t] = not less_float(rf[a], rf[b])
+            elif op == ADD_INT:
+                total = ri[a] + ri[b]
+                if ((ri[a] ^ total) & (ri[b] ^ total)) < 0:
+                    trouble[0] = 1
+                ri[t] = total
+            elif op == SUB_INT:
+                total = ri[a] - ri[b]
+                if ((ri[a] ^ ri[b]) & (ri[a] ^ total)) < 0:
+                    trouble[0] = 1
+                ri[t] = total
+            elif op == MUL_INT:
+                if abs(float(ri[a]) * float(ri[b])) > 9.2e18:
+                    trouble[0] = 1
+                ri[t] = ri[a] * ri[b]
+            elif op == MOD_INT:
+                if ri[b] == 0:
+                    rv[t] = 0
+                else:
+                    remainder = abs(ri[a]) % abs(ri[b])
+                    ri[t] = -remainder if ri[a] < 0 else remainder
+            elif op == ADD_FLOAT:
+                rf[t] = rf[a] + rf[b]
+            elif op == SUB_FLOAT:
+                rf[t] = rf[a] - rf[b]
+            elif op == MUL_FLOAT:
+                rf[t] = rf[a] * rf[b]
+            elif op == MOD_FLOAT:
+                if rf[b] == 0.0:
+                    rv[t] = 0
+                else:
+                    rf[t] = np.fmod(rf[a], rf[b])
+            elif op == DIV:
+                if rf[b] == 0.0:
+                    rv[t] = 0
+                else:
+                    rf[t] = rf[a] / rf[b]
+    return rv[0] == 1 and ri[0] != 0
+
+
+@njit(cache=True)
+def find_plays(steps: int, base: int, count: int, machine: Machine, cells: Cells, positions: int) -> Int64s:
+    """int64[count]: bit s says that condition s, which looks at one event only, holds for event base + i."""
+    rows, bounds, integers, floats, ranks, ri, rf, rv, trouble = machine
+    cells_i, cells_i_valid, cells_f, cells_f_valid = cells
+    plays = np.zeros(count, dtype=np.int64)
+    where = np.empty(positions, dtype=np.int64)
+    for step in range(steps):
+        bit = np.int64(1) << step
+        if bounds[step] == bounds[step + 1]:
+            plays |= bit
+            continue
+        for i in range(count):
+            where[:] = base + i
+            if holds(
+                step, where, rows, bounds, integers, floats, ranks, ri, rf, rv, trouble,
+                cells_i, cells_i_valid, cells_f, cells_f_valid,
+            ):  # fmt: skip
+                plays[i] |= bit
+    return plays

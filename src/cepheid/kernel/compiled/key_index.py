@@ -1,0 +1,103 @@
+"""Small numbers for keys: an open-addressing table over rows of 64-bit cells.
+
+A key is a row of cells, one for each key column, and a last cell whose bits say which columns are null (null
+is a key like any other for PARTITION BY).  Strings come as interned numbers, floats as their bits.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit
+
+from cepheid.kernel.columns import Column, Int64s
+
+_EMPTY = -1
+
+
+class KeyIndex:
+    """Gives each distinct key the next free number."""
+
+    def __init__(self, columns: int) -> None:
+        self._width = columns + 1
+        self._slots = np.full(64, _EMPTY, dtype=np.int64)
+        self._keys = np.empty((32, self._width), dtype=np.int64)
+        self._count = 0
+
+    def __len__(self) -> int:
+        return self._count
+
+    def number_rows(self, columns: list[Column], count: int) -> tuple[Int64s, npt.NDArray[np.bool_]]:
+        """int64[n] numbers, bool[n]: has the key a null?"""
+        cells = np.zeros((count, self._width), dtype=np.int64)
+        for place, column in enumerate(columns):
+            cells[:, place] = _as_cells(column)
+            if column.valid is not None:
+                null = column.valid == 0
+                cells[null, place] = 0
+                cells[null, -1] |= np.int64(1) << place
+        numbers = np.empty(count, dtype=np.int64)
+        self._slots, self._keys, self._count = _number_cells(cells, self._slots, self._keys, self._count, numbers)
+        return numbers, cells[:, -1] != 0
+
+
+def _as_cells(column: Column) -> Int64s:
+    if column.values.dtype != np.float64:
+        return column.values.astype(np.int64, copy=False)
+    values = column.values + 0.0  # -0.0 is 0.0
+    values[np.isnan(values)] = np.nan  # one NaN for all
+    return values.view(np.int64)
+
+
+@njit(cache=True)
+def _hash_cells(row: Int64s) -> int:
+    mixed = np.uint64(0x9E3779B97F4A7C15)
+    for cell in row:
+        mixed = (mixed ^ np.uint64(cell)) * np.uint64(0xBF58476D1CE4E5B9)
+        mixed ^= mixed >> np.uint64(31)
+    return np.int64(mixed & np.uint64(0x7FFFFFFFFFFFFFFF))
+
+
+@njit(cache=True)
+def _number_cells(
+    cells: npt.NDArray[np.int64], slots: Int64s, keys: npt.NDArray[np.int64], count: int, numbers: Int64s
+) -> tuple[Int64s, npt.NDArray[np.int64], int]:
+    width = cells.shape[1]
+    for i in range(cells.shape[0]):
+        slot = _hash_cells(cells[i]) & (slots.shape[0] - 1)
+        while True:
+            number = slots[slot]
+            if number == _EMPTY:
+                break
+            same = True
+            for c in range(width):
+                if keys[number, c] != cells[i, c]:
+                    same = False
+                    break
+            if same:
+                break
+            slot = (slot + 1) & (slots.shape[0] - 1)
+        if number == _EMPTY:
+            number = count
+            if count == keys.shape[0]:
+                wider = np.empty((2 * count, width), dtype=np.int64)
+                wider[:count] = keys
+                keys = wider
+            keys[count] = cells[i]
+            slots[slot] = count
+            count += 1
+            if 2 * count > slots.shape[0]:
+                slots = _widen_slots(keys, count, 4 * slots.shape[0])
+        numbers[i] = number
+    return slots, keys, count
+
+
+@njit(cache=True)
+def _widen_slots(keys: npt.NDArray[np.int64], count: int, size: int) -> Int64s:
+    slots = np.full(size, _EMPTY, dtype=np.int64)
+    for number in range(count):
+        slot = _hash_cells(keys[number]) & (size - 1)
+        while slots[slot] != _EMPTY:
+            slot = (slot + 1) & (size - 1)
+        slots[slot] = number
+    return slots

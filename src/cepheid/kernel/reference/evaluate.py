@@ -1,0 +1,137 @@
+"""Walk an expression tree and give its value: the reading of `kernel/expression.py` in plain Python.
+
+    gt(sub(b.delay, a.delay), 60)  --evaluate, with a reader of cells-->  True | False | None
+
+Null is None; times and durations are ints.  The tables below have one line per function, and each line can be
+held against the sentence about it in `kernel/expression.py`.
+
+Ints are Python's and do not overflow: where 64 bits do not suffice, this twin gives the number that
+arithmetic gives, and a test that compares the twins must stay inside 64 bits.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from functools import cmp_to_key
+from itertools import islice
+from typing import Any
+
+from cepheid.kernel.expression import Call, Cell, Constant, Expression, Kind, Position
+
+Value = bool | int | float | str
+Row = Mapping[str, Value | None]
+
+
+def evaluate(expression: Expression, read: Callable[[Cell], Value | None]) -> Value | None:
+    """The value of the expression, with `read` giving the value of each cell; None is null."""
+    match expression:
+        case Constant(value=value, kind=kind):
+            return fit_kind(value, kind)
+        case Cell(kind=kind):
+            return fit_kind(read(expression), kind)
+        case Call(function=function, arguments=arguments, kind=kind):
+            return fit_kind(apply_function(function, [evaluate(part, read) for part in arguments]), kind)
+    raise AssertionError(f"not an expression: {expression!r}")
+
+
+def fit_kind(value: Value | None, kind: Kind) -> Value | None:
+    """An int where a float is declared becomes one: `coalesce(1, 0.5)` is 1.0, not 1."""
+    return float(value) if kind == "float" and isinstance(value, int) else value
+
+
+def apply_function(function: str, values: Sequence[Value | None]) -> Value | None:
+    if function in OF_NULLS_TOO:
+        return OF_NULLS_TOO[function](values)
+    if any(value is None for value in values):
+        return None
+    return OF_VALUES[function](*values)
+
+
+def compare(left: Any, right: Any) -> int:
+    """Below zero, zero or above zero as left is before, equal to or after right; both are of one kind.
+
+    Python orders strings by code point, and UTF-8 keeps that order in its bytes.
+    """
+    if isinstance(left, float) or isinstance(right, float):
+        left, right = float(left), float(right)
+        if math.isnan(left) or math.isnan(right):
+            return math.isnan(left) - math.isnan(right)
+    return int(left > right) - int(left < right)
+
+
+def divide(left: float, right: float) -> float | None:
+    return None if right == 0 else float(left) / float(right)
+
+
+def take_remainder(left: float, right: float) -> float | None:
+    """What is left of `left`, with its sign."""
+    if right == 0:
+        return None
+    if isinstance(left, int) and isinstance(right, int):
+        return abs(left) % abs(right) * (-1 if left < 0 else 1)
+    # math.fmod refuses an infinite dividend; IEEE 754 says NaN.
+    return math.nan if math.isinf(left) else math.fmod(left, right)
+
+
+def all_hold(values: Sequence[Value | None]) -> bool | None:
+    """Three-valued and: one false decides, else one null leaves it open."""
+    if any(value is False for value in values):
+        return False
+    return None if any(value is None for value in values) else True
+
+
+def any_holds(values: Sequence[Value | None]) -> bool | None:
+    """Three-valued or: one true decides, else one null leaves it open."""
+    if any(value is True for value in values):
+        return True
+    return None if any(value is None for value in values) else False
+
+
+def drop_nulls(values: Sequence[Value | None]) -> list[Value]:
+    return [value for value in values if value is not None]
+
+
+in_order = cmp_to_key(compare)
+
+OF_NULLS_TOO: dict[str, Callable[[Sequence[Value | None]], Value | None]] = {
+    "and": all_hold,
+    "or": any_holds,
+    "is_null": lambda values: values[0] is None,
+    "if": lambda values: values[1] if values[0] is True else values[2],
+    "coalesce": lambda values: next(iter(drop_nulls(values)), None),
+    "least": lambda values: min(drop_nulls(values), key=in_order, default=None),
+    "greatest": lambda values: max(drop_nulls(values), key=in_order, default=None),
+}
+
+OF_VALUES: dict[str, Callable[..., Value | None]] = {
+    "eq": lambda left, right: compare(left, right) == 0,
+    "ne": lambda left, right: compare(left, right) != 0,
+    "lt": lambda left, right: compare(left, right) < 0,
+    "le": lambda left, right: compare(left, right) <= 0,
+    "gt": lambda left, right: compare(left, right) > 0,
+    "ge": lambda left, right: compare(left, right) >= 0,
+    "not": lambda value: not value,
+    "add": lambda left, right: left + right,
+    "sub": lambda left, right: left - right,
+    "mul": lambda left, right: left * right,
+    "div": divide,
+    "mod": take_remainder,
+    "neg": lambda value: -value,
+    "abs": abs,
+    "to_float": float,
+}
+
+
+def read_cell(cell: Cell, rows: Sequence[Row], bound: Sequence[int], labels: Sequence[str]) -> Value | None:
+    """The value of a cell when row `bound[i]` is bound to variable `labels[i]`, the row under test last."""
+    row = find_row(cell.position, bound, labels)
+    return rows[row][cell.column] if row is not None and 0 <= row < len(rows) else None
+
+
+def find_row(position: Position, bound: Sequence[int], labels: Sequence[str]) -> int | None:
+    """Where the position points: None, or an index that may lie outside the partition."""
+    indexes = range(len(bound)) if position.pick == "first" else reversed(range(len(bound)))
+    candidates = (bound[index] for index in indexes if not position.variables or labels[index] in position.variables)
+    row = next(islice(candidates, position.offset, None), None)
+    return None if row is None else row + position.shift

@@ -1,0 +1,111 @@
+"""The reference twin behind the same interface as the compiled one: it waits for the end, then thinks slowly."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from cepheid.kernel.columns import Events, Int64s, Interner
+from cepheid.kernel.expression import Expression, Kind, list_cells
+from cepheid.kernel.matches import RowMatches, SequenceMatches, sort_sequences
+from cepheid.kernel.pattern import RowPatternProgram, SequenceProgram, list_terms
+from cepheid.kernel.reference.evaluate import Value
+from cepheid.kernel.reference.row_pattern import RowMatch, find_matches
+from cepheid.kernel.reference.sequence import find_sequences
+
+
+class _Memory:
+    """All events so far, as rows of plain values, by key."""
+
+    def __init__(self, conditions: list[Expression], interner: Interner) -> None:
+        self._kinds: dict[str, Kind] = {cell.column: cell.kind for item in conditions for cell in list_cells(item)}
+        self._interner = interner
+        self.rows: list[Mapping[str, Value]] = []
+        self.times: list[int] = []
+        self.streams: list[int] = []
+        self.by_key: dict[int, list[int]] = {}
+
+    def append(self, events: Events) -> None:
+        texts = self._interner.texts()
+        columns = {name: _plain_values(events, name, kind, texts) for name, kind in self._kinds.items()}
+        for place in range(len(events)):
+            self.by_key.setdefault(int(events.keys[place]), []).append(len(self.rows))
+            self.rows.append({name: values[place] for name, values in columns.items()})
+            self.times.append(int(events.times[place]))
+            self.streams.append(-1 if events.streams is None else int(events.streams[place]))
+
+
+def _plain_values(events: Events, name: str, kind: Kind, texts: list[str]) -> list[Value]:
+    column = events.columns[name]
+    values: list[Value] = column.values.tolist()
+    if kind == "bool":
+        values = [bool(value) for value in values]
+    elif kind == "string":
+        values = [texts[int(value)] if texts else None for value in column.values]
+    if column.valid is not None:
+        values = [value if valid else None for value, valid in zip(values, column.valid, strict=True)]
+    return values
+
+
+class ReferenceRowPattern:
+    def __init__(self, program: RowPatternProgram, interner: Interner, lookback: int = 0) -> None:
+        self._program = program
+        self._memory = _Memory([condition for _, condition in program.conditions], interner)
+        self._variables = tuple(dict.fromkeys(term.variable for term in list_terms(program.pattern)))
+
+    def step(self, events: Events, horizon: int, final: bool = False) -> RowMatches:
+        self._memory.append(events)
+        found: list[tuple[list[int], int, RowMatch]] = []
+        for places in self._memory.by_key.values() if final else ():
+            rows = [self._memory.rows[place] for place in places]
+            times = [self._memory.times[place] for place in places]
+            matches = find_matches(self._program, rows, times)
+            found += [(places, number, match) for number, match in enumerate(matches, 1)]
+        return self._flatten(found)
+
+    def shift(self, events: Int64s, steps: int) -> Int64s:
+        place_of = {place: (key, at) for key, places in self._memory.by_key.items() for at, place in enumerate(places)}
+        shifted = []
+        for event in events.tolist():
+            key, at = place_of.get(event, (0, -1))
+            places = self._memory.by_key.get(key, [])
+            there = at + steps if event >= 0 else -1
+            shifted.append(places[there] if 0 <= there < len(places) else -1)
+        return np.array(shifted, dtype=np.int64)
+
+    def _flatten(self, found: list[tuple[list[int], int, RowMatch]]) -> RowMatches:
+        events = [places[row] for places, _, match in found for row in match.rows]
+        labels = [self._variables.index(label) for _, _, match in found for label in match.labels]
+        return RowMatches(
+            self._variables,
+            np.array(events, dtype=np.int64),
+            np.array(labels, dtype=np.int64),
+            np.cumsum([len(match.rows) for _, _, match in found]).astype(np.int64),
+            np.array([places[match.start] for places, _, match in found], dtype=np.int64),
+            np.array([number for _, number, _ in found], dtype=np.int64),
+        )
+
+
+class ReferenceSequence:
+    def __init__(self, program: SequenceProgram, interner: Interner) -> None:
+        self._program = program
+        conditions = [step.condition for step in program.steps if step.condition is not None]
+        self._memory = _Memory(conditions, interner)
+
+    def step(self, events: Events, horizon: int, final: bool = False) -> SequenceMatches:
+        self._memory.append(events)
+        memory = self._memory
+        found: list[tuple[int, ...]] = []
+        for key, places in memory.by_key.items() if final else ():
+            if key < 0:
+                continue  # a null key equals nothing
+            streams = [max(memory.streams[place], 0) for place in places]
+            sequences = find_sequences(
+                self._program,
+                [memory.rows[place] for place in places],
+                [memory.times[place] for place in places],
+                streams,
+            )
+            found += [tuple(places[row] for row in sequence) for sequence in sequences]
+        return sort_sequences(np.array(found, dtype=np.int64).reshape(-1, len(self._program.steps)))

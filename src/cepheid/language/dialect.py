@@ -1,0 +1,100 @@
+"""The SQL dialect: Trino's, with event constructs as items of FROM.
+
+Where a table may stand, `PATTERN SEQ (` starts a sequence, and MATCH_RECOGNIZE behind a table takes it as its
+input.  Either becomes a table without name that carries its clause; `parser.py` takes the clauses out.  They
+travel in the tree because sqlglot may read a part of the text twice and throw one reading away.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import ClassVar
+
+from sqlglot import TokenType, exp
+from sqlglot.dialects.trino import Trino
+
+from cepheid.language.match_recognize_parser import read_match_recognize
+from cepheid.language.sequence_parser import read_sequence
+from cepheid.language.syntax import EventClause
+from cepheid.language.token_reader import TokenReader
+
+CLAUSE = "cepheid_clause"  # key in the meta of a table
+QUERY_STARTS = frozenset(
+    {TokenType.SELECT, TokenType.WITH, TokenType.VALUES, TokenType.FROM, TokenType.TABLE, TokenType.L_PAREN}
+)
+
+
+class CepheidParser(TokenReader):
+    QUERY_MODIFIER_PARSERS: ClassVar = {
+        token: parse
+        for token, parse in TokenReader.QUERY_MODIFIER_PARSERS.items()
+        if token != TokenType.MATCH_RECOGNIZE
+    }
+
+    def _parse_statement(self) -> exp.Expr | None:
+        if self._curr and self._curr.token_type not in QUERY_STARTS:
+            self.refuse(
+                f'"{self.quote(self._curr)}" does not start a query',
+                hint="write SELECT, WITH, VALUES or FROM; Cepheid reads streams and changes no table",
+            )
+        return super()._parse_statement()
+
+    def _parse_into(self) -> None:
+        if self._match(TokenType.INTO, advance=False):
+            self.refuse("INTO would create a table", hint="name a sink where the query is deployed")
+
+    def _parse_projections(self) -> tuple[list[exp.Expr], list[exp.Expr] | None]:
+        projections, exclude = super()._parse_projections()
+        if not projections:
+            self.raise_error("expected a column")
+        return projections, exclude
+
+    def _parse_table(
+        self,
+        schema: bool = False,
+        joins: bool = False,
+        alias_tokens: Collection[TokenType] | None = None,
+        parse_bracket: bool = False,
+        is_db_reference: bool = False,
+        parse_partition: bool = False,
+        consume_pipe: bool = False,
+    ) -> exp.Expr | None:
+        table = self.parse_sequence() or super()._parse_table(
+            schema, joins, alias_tokens, parse_bracket, is_db_reference, parse_partition, consume_pipe
+        )
+        while self._match(TokenType.MATCH_RECOGNIZE, advance=False) and isinstance(table, exp.Expression):
+            table = self.parse_match_recognize(table)
+            for join in self._parse_joins(alias_tokens) if joins else ():
+                table.append("joins", join)
+        return table
+
+    def parse_sequence(self) -> exp.Table | None:
+        with self.without_retreat():
+            clause = read_sequence(self)
+        return carry_clause(clause) if clause else None
+
+    def parse_match_recognize(self, source: exp.Expression) -> exp.Table:
+        with self.without_retreat():
+            clause = read_match_recognize(self, source)
+        table = carry_clause(clause)
+        table.set("alias", self._parse_table_alias())
+        return table
+
+
+def carry_clause(clause: EventClause) -> exp.Table:
+    """A table that stands for the clause until it gets its name."""
+    table = exp.Table(this=exp.to_identifier("_"))
+    table.meta[CLAUSE] = clause
+    return table
+
+
+class Cepheid(Trino):
+    """Trino with event constructs, and with backquoted names as in Spark."""
+
+    class Tokenizer(Trino.Tokenizer):
+        IDENTIFIERS: ClassVar = ['"', "`"]
+        # `start` and `show` are good names for pattern variables, and we run no commands
+        KEYWORDS: ClassVar = {word: kind for word, kind in Trino.Tokenizer.KEYWORDS.items() if word != "START"}
+        COMMANDS: ClassVar = set()
+
+    Parser = CepheidParser

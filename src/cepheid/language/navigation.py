@@ -1,0 +1,73 @@
+"""FIRST, LAST, PREV, NEXT: from the way they are written to a Position.
+
+    b.x                 the last event bound to b
+    FIRST(b.x, 1)       the second one
+    PREV(x)             the event before the current one
+    PREV(LAST(b.x), 2)  two events before the last b
+
+Navigation may stand around an expression: LAST(b.x - b.y) reads both columns at the last b.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from sqlglot import exp
+
+from cepheid.errors import InvalidQuery
+from cepheid.kernel.expression import Position
+from cepheid.language.parser import span_of
+from cepheid.language.scope import Variables
+
+PHYSICAL = {"PREV": -1, "NEXT": 1}
+
+
+@dataclass(frozen=True, slots=True)
+class Path:
+    """The navigation functions around the place where we are."""
+
+    pick: Literal["first", "last"] = "last"
+    offset: int = 0
+    shift: int = 0
+    logical: bool = False  # inside FIRST or LAST
+
+
+def enter_navigation(node: exp.Expression, path: Path) -> tuple[exp.Expression, Path] | None:
+    """What is inside a navigation function, and the path there; None if the node is none."""
+    if isinstance(node, exp.First | exp.Last):
+        if path.logical:
+            raise InvalidQuery("FIRST and LAST cannot be nested", span=span_of(node), hint="put PREV or NEXT around")
+        offset = read_offset(node.args.get("expression"), 0, node)
+        pick: Literal["first", "last"] = "first" if isinstance(node, exp.First) else "last"
+        return node.this, replace(path, pick=pick, offset=offset, logical=True)
+    if isinstance(node, exp.Anonymous) and node.name.upper() in PHYSICAL:
+        if path.logical:
+            raise InvalidQuery(
+                f"{node.name.upper()} cannot stand inside FIRST or LAST",
+                span=span_of(node),
+                hint=f"write {node.name.upper()}(LAST(...))",
+            )
+        arguments = node.expressions
+        if not 1 <= len(arguments) <= 2:
+            raise InvalidQuery(f"{node.name.upper()} takes a value and an optional offset", span=span_of(node))
+        steps = read_offset(arguments[1] if len(arguments) == 2 else None, 1, node)
+        return arguments[0], replace(path, shift=path.shift + PHYSICAL[node.name.upper()] * steps)
+    return None
+
+
+def read_offset(written: exp.Expression | None, default: int, around: exp.Expression) -> int:
+    if written is None:
+        return default
+    if isinstance(written, exp.Literal) and not written.is_string and written.this.isdigit():
+        return int(written.this)
+    raise InvalidQuery(
+        f'the offset "{written.sql()}" is not a whole number from 0 on', span=span_of(written) or span_of(around)
+    )
+
+
+def position_of(column: exp.Column, path: Path, variables: Variables) -> Position:
+    """Where a column that is written at the end of a path is read."""
+    qualifier = column.args.get("table")
+    members = variables.resolve(qualifier) if qualifier is not None else ()
+    return Position(members, path.pick, path.offset, path.shift)

@@ -1,0 +1,307 @@
+"""Scalar SQL to kernel expressions, with types checked on the way.
+
+What the kernel has no function for is *hoisted*: if it looks at one event only, the host computes it as a column
+before the events reach the pattern, and the condition reads that column.  Only a function of several events
+that the kernel does not know is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from sqlglot import exp
+
+from cepheid.errors import InvalidQuery, NotSupportedYet, Span, TypeMismatch
+from cepheid.event_time import in_microseconds
+from cepheid.kernel.expression import Call, Cell, Constant, Expression, Kind, Position
+from cepheid.language.interval_parser import scale_unit
+from cepheid.language.navigation import Path, enter_navigation
+from cepheid.language.parser import span_of
+from cepheid.language.scope import EventInput, InputColumn
+
+Resolve = Callable[[exp.Column, Path], tuple[EventInput, InputColumn, Position]]
+"""Where a column comes from, which one it is, and at which event it is read."""
+
+COMPARISONS: dict[type[exp.Expression], str] = {
+    exp.EQ: "eq", exp.NEQ: "ne", exp.LT: "lt", exp.LTE: "le", exp.GT: "gt", exp.GTE: "ge",
+}  # fmt: skip
+ARITHMETIC: dict[type[exp.Expression], str] = {
+    exp.Add: "add", exp.Sub: "sub", exp.Mul: "mul", exp.Div: "div", exp.Mod: "mod",
+}  # fmt: skip
+NUMBERS = ("int", "float")
+AGGREGATES = (exp.AggFunc,)
+
+
+class _Uncompilable(Exception):
+    """The kernel has no function for this node; the host may have."""
+
+    def __init__(self, node: exp.Expression, what: str) -> None:
+        super().__init__(what)
+        self.node, self.what = node, what
+
+
+@dataclass(frozen=True)
+class ScalarBinder:
+    """Binds conditions of one clause; `resolve` gives the meaning of columns."""
+
+    resolve: Resolve
+
+    def condition(self, written: exp.Expression) -> Expression:
+        """A condition: an expression of kind bool."""
+        bound = self.expression(written)
+        if bound.kind != "bool":
+            raise TypeMismatch(
+                f'a condition must be true or false, "{written.sql()}" is a {bound.kind}', span=span_of(written)
+            )
+        return bound
+
+    def expression(self, written: exp.Expression) -> Expression:
+        try:
+            return self._bind(written, Path())
+        except _Uncompilable as problem:
+            raise NotSupportedYet(
+                f"{problem.what} over several events of a match",
+                span=span_of(problem.node) or span_of(written),
+                hint="apply it to one event at a time, or compute it in a subquery",
+            ) from problem
+
+    def _bind(self, node: exp.Expression, path: Path) -> Expression:
+        try:
+            return self._bind_known(node, path)
+        except _Uncompilable as problem:
+            hoisted = self._hoist(node, path)
+            if hoisted is None:
+                raise problem
+            return hoisted
+
+    def _bind_known(self, node: exp.Expression, path: Path) -> Expression:
+        inside = enter_navigation(node, path)
+        if inside is not None:
+            return self._bind(*inside)
+        if isinstance(node, exp.Paren):
+            return self._bind(node.this, path)
+        if isinstance(node, exp.Column):
+            return self._column(node, path)
+        if type(node) in COMPARISONS:
+            return self._comparison(COMPARISONS[type(node)], node, path)
+        if type(node) in ARITHMETIC:
+            return self._arithmetic(ARITHMETIC[type(node)], node, path)
+        if isinstance(node, exp.Literal | exp.Boolean | exp.Null | exp.Interval):
+            return _constant(node)
+        return self._bind_function(node, path)
+
+    def _bind_function(self, node: exp.Expression, path: Path) -> Expression:
+        match node:
+            case exp.And() | exp.Or():
+                sides = (self._logical(node.left, path), self._logical(node.right, path))
+                return Call("and" if isinstance(node, exp.And) else "or", sides, "bool")
+            case exp.Not():
+                return Call("not", (self._logical(node.this, path),), "bool")
+            case exp.Is(expression=exp.Null()):
+                return Call("is_null", (self._bind(node.this, path),), "bool")
+            case exp.Between():
+                return self._between(node, path)
+            case exp.In() if node.args.get("expressions"):
+                return self._in_list(node, path)
+            case exp.Neg():
+                return self._number_call("neg", node.this, path)
+            case exp.Abs():
+                return self._number_call("abs", node.this, path)
+            case exp.Coalesce():
+                return self._choice("coalesce", [node.this, *node.expressions], path)
+            case exp.Case() if node.args.get("this") is None:
+                return self._case(node, path)
+            case exp.If():
+                return self._if(node, path)
+            case exp.Cast():
+                return self._cast(node, path)
+        if isinstance(node, AGGREGATES):
+            raise NotSupportedYet(f"the aggregate {node.sql_name()} in a condition", span=span_of(node))
+        if isinstance(node, exp.Anonymous) and node.name.upper() in ("CLASSIFIER", "MATCH_NUMBER", "RUNNING", "FINAL"):
+            raise NotSupportedYet(f"{node.name.upper()} in a condition", span=span_of(node))
+        if isinstance(node, exp.Subquery | exp.Select | exp.Exists):
+            raise NotSupportedYet("a subquery in a condition", span=span_of(node))
+        what = node.name.upper() if isinstance(node, exp.Anonymous) else node.key.upper()
+        raise _Uncompilable(node, f"the function {what}")
+
+    def _column(self, node: exp.Column, path: Path) -> Cell:
+        _, column, position = self.resolve(node, path)
+        if column.kind is None:
+            raise _Uncompilable(node, f"a column of type {column.type}")
+        return Cell(column.layout, column.kind, position)
+
+    def _logical(self, node: exp.Expression, path: Path) -> Expression:
+        bound = self._bind(node, path)
+        if bound.kind != "bool" and not _is_null(bound):
+            raise TypeMismatch(f'"{node.sql()}" is a {bound.kind} where true or false is needed', span=span_of(node))
+        return bound
+
+    def _comparison(self, function: str, node: exp.Expression, path: Path) -> Call:
+        sides = (self._bind(node.this, path), self._bind(node.expression, path))
+        return Call(function, _unify(sides, node), "bool")
+
+    def _between(self, node: exp.Between, path: Path) -> Call:
+        low = exp.GTE(this=node.this, expression=node.args["low"])
+        high = exp.LTE(this=node.this, expression=node.args["high"])
+        return Call("and", (self._comparison("ge", low, path), self._comparison("le", high, path)), "bool")
+
+    def _in_list(self, node: exp.In, path: Path) -> Expression:
+        tests = tuple(
+            self._comparison("eq", exp.EQ(this=node.this, expression=option), path) for option in node.expressions
+        )
+        return tests[0] if len(tests) == 1 else Call("or", tests, "bool")
+
+    def _arithmetic(self, function: str, node: exp.Expression, path: Path) -> Call:
+        left, right = self._bind(node.this, path), self._bind(node.expression, path)
+        if left.kind in NUMBERS and right.kind in NUMBERS:
+            is_float = function == "div" or "float" in (left.kind, right.kind)
+            return Call(function, (left, right), "float" if is_float else "int")
+        kind = _time_kind(function, left.kind, right.kind)
+        if kind is None:
+            raise TypeMismatch(f'"{node.sql()}" does not work on {left.kind} and {right.kind}', span=span_of(node))
+        return Call(function, (left, right), kind)
+
+    def _number_call(self, function: str, inner: exp.Expression, path: Path) -> Expression:
+        bound = self._bind(inner, path)
+        if isinstance(bound, Constant) and function == "neg" and isinstance(bound.value, int | float):
+            return Constant(-bound.value, bound.kind)
+        if bound.kind not in (*NUMBERS, "duration"):
+            raise TypeMismatch(f'"{inner.sql()}" is a {bound.kind}, not a number', span=span_of(inner))
+        return Call(function, (bound,), bound.kind)
+
+    def _choice(self, function: str, options: list[exp.Expression], path: Path) -> Expression:
+        bound = _unify(tuple(self._bind(option, path) for option in options), options[0])
+        return bound[0] if len(bound) == 1 else Call(function, bound, _common_kind(bound))
+
+    def _case(self, node: exp.Case, path: Path) -> Expression:
+        otherwise = node.args.get("default") or exp.Null()
+        result: exp.Expression = otherwise
+        for branch in reversed(node.args["ifs"]):
+            result = exp.If(this=branch.this, true=branch.args["true"], false=result)
+        return self._bind(result, path)
+
+    def _if(self, node: exp.If, path: Path) -> Call:
+        condition = self._logical(node.this, path)
+        otherwise = node.args.get("false") or exp.Null()
+        branches = _unify((self._bind(node.args["true"], path), self._bind(otherwise, path)), node)
+        return Call("if", (condition, *branches), _common_kind(branches))
+
+    def _cast(self, node: exp.Cast, path: Path) -> Expression:
+        target = node.to.this
+        if isinstance(node.this, exp.Literal) and node.this.is_string and target in exp.DataType.TEMPORAL_TYPES:
+            return Constant(parse_time(node.this.this, node), "time")
+        bound = self._bind(node.this, path)
+        if bound.kind in NUMBERS and target == exp.DataType.Type.DOUBLE:
+            return bound if bound.kind == "float" else Call("to_float", (bound,), "float")
+        raise _Uncompilable(node, "CAST")
+
+    def _hoist(self, node: exp.Expression, path: Path) -> Cell | None:
+        """The host computes the node as a column, if all it reads is one event of one input."""
+        found: list[tuple[EventInput, Position]] = []
+
+        def read_plainly(inner: exp.Expression, at: Path) -> exp.Expression:
+            inside = enter_navigation(inner, at)
+            if inside is not None:
+                return read_plainly(*inside)
+            if isinstance(inner, exp.Column):
+                source, column, position = self.resolve(inner, at)
+                found.append((source, position))
+                return exp.column(column.name, quoted=True)
+            copy = inner.copy()
+            for child in list(inner.iter_expressions()):
+                replacement = read_plainly(child, at)
+                key, index = child.arg_key, child.index
+                if index is None:
+                    copy.set(key or "this", replacement)
+                else:
+                    copy.args[key][index] = replacement
+                    replacement.parent = copy
+            return copy
+
+        plain = read_plainly(node, path)
+        if not found or any(other != found[0] for other in found[1:]):
+            return None
+        source, position = found[0]
+        column = source.compute(plain.sql(dialect="trino"))
+        return None if column.kind is None else Cell(column.layout, column.kind, position)
+
+
+def _constant(node: exp.Expression) -> Constant:
+    if isinstance(node, exp.Null):
+        return Constant(None, "int")
+    if isinstance(node, exp.Boolean):
+        return Constant(bool(node.this), "bool")
+    if isinstance(node, exp.Interval):
+        return Constant(_interval(node), "duration")
+    if node.args["is_string"]:
+        return Constant(node.this, "string")
+    text = node.this
+    if text.isdigit():
+        value = int(text)
+        if value >= 2**63:
+            raise InvalidQuery(f"the number {text} does not fit 64 bits", span=span_of(node))
+        return Constant(value, "int")
+    return Constant(float(text), "float")
+
+
+def _interval(node: exp.Interval) -> int:
+    amount, unit = node.this, node.args.get("unit")
+    if not isinstance(amount, exp.Literal) or unit is None:
+        raise NotSupportedYet(f'the interval "{node.sql()}" in a condition', span=span_of(node))
+    return in_microseconds(scale_unit(amount.this, unit.name, span_of(node) or Span(0, 0)))
+
+
+def parse_time(text: str, node: exp.Expression) -> int:
+    """Microseconds since 1970 of a time written as text; without a zone it is taken as UTC."""
+    try:
+        moment = datetime.fromisoformat(text.strip())
+    except ValueError:
+        raise TypeMismatch(
+            f'"{text}" is not a time', span=span_of(node), hint="write it as 2026-01-31 06:00:00"
+        ) from None
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    return (moment - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
+
+
+def _is_null(bound: Expression) -> bool:
+    return isinstance(bound, Constant) and bound.value is None
+
+
+def _common_kind(bound: tuple[Expression, ...]) -> Kind:
+    kinds: list[Kind] = [side.kind for side in bound if not _is_null(side)] or ["int"]
+    return "float" if "float" in kinds else kinds[0]
+
+
+def _unify(bound: tuple[Expression, ...], node: exp.Expression) -> tuple[Expression, ...]:
+    """Values that can be compared with or stand for one another; text beside a time is read as a time."""
+    kinds = {side.kind for side in bound if not _is_null(side)}
+    if kinds == {"time", "string"}:
+        bound = tuple(
+            Constant(parse_time(str(side.value), node), "time")
+            if isinstance(side, Constant) and side.kind == "string"
+            else side
+            for side in bound
+        )
+        kinds = {side.kind for side in bound if not _is_null(side)}
+    if len(kinds) > 1 and not kinds <= set(NUMBERS):
+        names = " with ".join(sorted(kinds))
+        raise TypeMismatch(
+            f'"{node.sql()}" compares {names}', span=span_of(node), hint="cast one side to the type of the other"
+        )
+    kind = _common_kind(bound)
+    return tuple(Constant(None, kind) if _is_null(side) else side for side in bound)
+
+
+def _time_kind(function: str, left: Kind, right: Kind) -> Kind | None:
+    table: dict[tuple[str, str, str], Kind] = {
+        ("sub", "time", "time"): "duration",
+        ("add", "time", "duration"): "time",
+        ("add", "duration", "time"): "time",
+        ("sub", "time", "duration"): "time",
+        ("add", "duration", "duration"): "duration",
+        ("sub", "duration", "duration"): "duration",
+    }
+    return table.get((function, left, right))

@@ -1,0 +1,134 @@
+"""The syntax tree: what the parser hands to the binder.
+
+The relational part stays a sqlglot tree, in which each event construct is replaced by a table with a made-up
+name (`placeholder`); the constructs themselves are the typed clauses below.  Scalar expressions inside
+clauses are sqlglot trees too, and keep their places (`parser.span_of`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Literal
+
+from sqlglot import exp
+
+from cepheid.errors import Span
+from cepheid.kernel.pattern import RowPattern, Strategy
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """An identifier as the user wrote it, and where."""
+
+    text: str
+    span: Span | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class OrderTerm:
+    expression: exp.Expression
+    descending: bool = False
+    span: Span | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """expression AS name, with RUNNING or FINAL when written in front of the whole expression."""
+
+    expression: exp.Expression
+    name: Name
+    semantics: Literal["running", "final"] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """variable AS condition."""
+
+    variable: Name
+    condition: exp.Expression
+
+
+@dataclass(frozen=True, slots=True)
+class Subset:
+    """SUBSET name = (members)."""
+
+    name: Name
+    members: tuple[Name, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AfterMatch:
+    """AFTER MATCH SKIP ...; `TO v` means the same as `TO LAST v`."""
+
+    kind: Literal["past_last", "to_next", "to_first", "to_last"] = "past_last"
+    variable: Name | None = None
+    span: Span | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Within:
+    """WITHIN <interval>; the parser reads the amount, the binder judges it."""
+
+    duration: timedelta
+    span: Span | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class MatchRecognizeClause:
+    """<input> MATCH_RECOGNIZE ( ... )."""
+
+    placeholder: str
+    source: exp.Expression  # a table, or a subquery, with its alias if it has one
+    partition_by: tuple[exp.Expression, ...]
+    order_by: tuple[OrderTerm, ...]
+    measures: tuple[Measure, ...]
+    rows_per_match: Literal["one", "all"]
+    empty_matches: Literal["show", "omit", "with_unmatched"] | None
+    after_match: AfterMatch
+    pattern: RowPattern
+    subsets: tuple[Subset, ...]
+    within: Within | None
+    definitions: tuple[Definition, ...]
+    span: Span
+    pattern_span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class SequenceTerm:
+    """`bids b`, `bids+ b[]` (repeated) or `~cancels c` (negated)."""
+
+    stream: Name
+    variable: Name
+    repeated: bool = False
+    negated: bool = False
+    span: Span | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class SequenceClause:
+    """PATTERN SEQ ( ... ) [ORDER BY c] [WHERE p] [WITHIN i] [STRATEGY s] as an item of FROM."""
+
+    placeholder: str
+    terms: tuple[SequenceTerm, ...]
+    order_by: tuple[OrderTerm, ...]
+    where: exp.Expression | None
+    within: Within | None
+    strategy: Strategy
+    span: Span
+    strategy_span: Span | None = None
+
+
+EventClause = MatchRecognizeClause | SequenceClause
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedQuery:
+    """One statement: the relational remainder and the event constructs taken out of it.
+
+    `clauses` is ordered so that a clause comes after those that its own input contains.
+    """
+
+    text: str
+    relation: exp.Expression
+    clauses: tuple[EventClause, ...]

@@ -1,0 +1,22 @@
+"""The rules, in the order in which they are tried.  To add one: a file in rules/, a line here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from cepheid.graph.query_graph import QueryGraph
+from cepheid.rewrite.rules.drop_unplayable_events import drop_unplayable_events
+from cepheid.rewrite.rules.merge_adjacent_filters import merge_adjacent_filters
+from cepheid.rewrite.rules.prune_columns import prune_columns
+from cepheid.rewrite.rules.push_filter_below_project import push_filter_below_project
+from cepheid.rewrite.rules.push_filter_below_row_pattern import push_filter_below_row_pattern
+
+Rule = Callable[[QueryGraph], QueryGraph | None]
+
+RULES: tuple[Rule, ...] = (
+    push_filter_below_project,
+    push_filter_below_row_pattern,
+    drop_unplayable_events,
+    merge_adjacent_filters,
+    prune_columns,
+)

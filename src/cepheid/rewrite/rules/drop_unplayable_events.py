@@ -1,0 +1,69 @@
+"""Filter out events that can play no step of a sequence, right at their producer.
+
+    Sequence(ticks a: a.x > 5, ticks b: b.y < 2)        Sequence(...)
+      Project                                     =>      Project
+        Source(ticks)                                       Filter(x > 5 OR y < 2)
+                                                              Source(ticks)
+
+Safe for strategies that skip events anyway; `strict` and `partition_contiguity` count every event as a neighbour.
+Pays when every step of a stream has a condition on single events: the rest never leaves the host.
+"""
+
+from __future__ import annotations
+
+from cepheid.graph.operators import Filter, Project, Sequence
+from cepheid.graph.query_graph import QueryGraph
+from cepheid.kernel.expression import Call, Expression, list_cells
+from cepheid.kernel.pattern import Step
+from cepheid.rewrite.condition_sql import condition_sql
+from cepheid.rewrite.sql_text import columns_of, is_plain_column, substitute_columns
+
+
+def drop_unplayable_events(graph: QueryGraph) -> QueryGraph | None:
+    for vertex, node in graph.vertices.items():
+        if not isinstance(node, Sequence) or node.program.strategy not in ("skip_till_any", "skip_till_next"):
+            continue
+        for port, layout in enumerate(graph.inputs(vertex)):
+            changed = _filter_stream(graph, node, port, layout)
+            if changed is not None:
+                return changed
+    return None
+
+
+def _filter_stream(graph: QueryGraph, node: Sequence, port: int, layout: str) -> QueryGraph | None:
+    project = graph.vertices[layout]
+    (feeding,) = graph.inputs(layout) or [None]
+    if not isinstance(project, Project) or feeding is None or graph.outputs(feeding) != [layout]:
+        return None
+    conditions = [_own_condition(step) for step in node.program.steps if step.stream == port]
+    if not conditions or None in conditions:
+        return None
+    known = [condition for condition in conditions if condition is not None]
+    predicate = " OR ".join(f"({condition})" for condition in dict.fromkeys(known))
+    meanings = dict(project.columns)
+    if not all(is_plain_column(meanings[name]) for name in columns_of(predicate)):
+        return None
+    predicate = substitute_columns(predicate, meanings)
+    below = graph.vertices[feeding]
+    if isinstance(below, Filter) and predicate in below.predicate:
+        return None
+    return graph.insert_above(feeding, Filter(predicate=predicate))
+
+
+def _own_condition(step: Step) -> str | None:
+    """The part of a step's condition that looks at its own event only, as SQL."""
+    if step.condition is None:
+        return None
+    parts = [condition_sql(part) for part in _conjuncts(step.condition) if _looks_at(part) == {step.variable}]
+    own = [part for part in parts if part is not None]
+    return " AND ".join(own) if own else None
+
+
+def _conjuncts(condition: Expression) -> list[Expression]:
+    if isinstance(condition, Call) and condition.function == "and":
+        return [part for argument in condition.arguments for part in _conjuncts(argument)]
+    return [condition]
+
+
+def _looks_at(condition: Expression) -> set[str]:
+    return {variable for cell in list_cells(condition) for variable in cell.position.variables}

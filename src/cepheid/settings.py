@@ -1,0 +1,23 @@
+"""What a user can set for one query, with its defaults, in one place."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from datetime import timedelta
+
+KEY_GROUPS = int(os.environ.get("CEPHEID_KEY_GROUPS", "64"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """strict: refuse a continuous query whose state cannot be bounded, instead of warning.
+
+    lateness: how long events may be overtaken by others; None: as the host says (Spark: the DataFrame's own
+    watermark; embedded: not at all).  key_groups: into how many parts the keys are hashed on Spark; fixed for
+    the life of a checkpoint.
+    """
+
+    strict: bool = False
+    lateness: timedelta | None = None
+    key_groups: int = KEY_GROUPS
