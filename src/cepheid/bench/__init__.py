@@ -1,0 +1,1 @@
+"""Benchmarks: every number beside a baseline measured in the same run."""

@@ -1,0 +1,56 @@
+"""cepheid bench: numbers beside baselines of the same run."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from cepheid.cli.failures import told_plainly
+
+bench = typer.Typer(help="Measure, and compare with a baseline of the same run.", no_args_is_help=True)
+AsJson = Annotated[bool, typer.Option("--json", help="The result as JSON")]
+Save = Annotated[Path | None, typer.Option(help="A folder to write the result to")]
+
+
+@bench.command()
+def kernel(
+    events: Annotated[int, typer.Option(help="How many events")] = 5_000_000,
+    repeats: Annotated[int, typer.Option(help="How often")] = 5,
+    as_json: AsJson = False,
+    save: Save = None,
+) -> None:
+    """Compiled Q5 on arrays, one thread, against a numpy sort."""
+    from cepheid.bench.kernel import measure_kernel
+
+    with told_plainly():
+        _show(measure_kernel(events, repeats), as_json, save)
+
+
+@bench.command()
+def spark(
+    events: Annotated[int, typer.Option(help="How many events")] = 5_000_000,
+    files: Annotated[int, typer.Option(help="In how many Parquet files, all in one micro-batch")] = 4,
+    repeats: Annotated[int, typer.Option(help="How often")] = 3,
+    key_groups: Annotated[int, typer.Option(help="Key groups")] = 64,
+    as_json: AsJson = False,
+    save: Save = None,
+) -> None:
+    """Q5 on a Spark stream over Parquet, against transformWithStateInPandas grouped by id."""
+    from cepheid.bench.spark import measure_spark
+
+    with told_plainly():
+        _show(measure_spark(events, files, repeats, key_groups), as_json, save)
+
+
+def _show(result: dict[str, Any], as_json: bool, save: Path | None) -> None:
+    if save is not None:
+        save.mkdir(parents=True, exist_ok=True)
+        (save / f"{result['benchmark']}.json").write_text(json.dumps(result, indent=2) + "\n")
+    if as_json:
+        typer.echo(json.dumps(result))
+        return
+    for name, value in result.items():
+        typer.echo(f"{name:28} {value}")

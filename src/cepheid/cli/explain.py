@@ -1,0 +1,23 @@
+"""cepheid explain: what becomes of a query, step by step."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from cepheid.cli.failures import told_plainly
+from cepheid.cli.inputs import read_query, read_tables
+
+
+def explain(
+    query: Annotated[str, typer.Argument(help="The query, or a file that ends in .sql")],
+    table: Annotated[list[str] | None, typer.Option("--table", "-t", help="NAME=FILE, once per stream")] = None,
+    step: Annotated[str, typer.Option(help="parsed, bound, rewritten or placed")] = "rewritten",
+    as_format: Annotated[str, typer.Option("--format", help="text, mermaid or json")] = "text",
+) -> None:
+    """Show the plan of a query."""
+    with told_plainly():
+        import cepheid
+
+        typer.echo(cepheid.explain(read_query(query), step=step, format=as_format, **read_tables(table or [])))

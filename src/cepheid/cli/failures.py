@@ -1,0 +1,20 @@
+"""Mistakes of the user end a command with their message on stderr and exit code 2; no traceback."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import typer
+
+from cepheid.errors import CepheidError
+
+
+@contextmanager
+def told_plainly() -> Iterator[None]:
+    try:
+        yield
+    except CepheidError as problem:
+        print(problem, file=sys.stderr)
+        raise typer.Exit(2) from None

@@ -1,0 +1,88 @@
+"""Envelopes: many events of one key group as one Arrow blob.
+
+Spark hands rows to Python one by one and groups them in plain Python; a blob per key group and batch turns that
+cost per event into a cost per blob.  An envelope also tells the newest time among all events it was packed
+with, of whatever group, so that time goes on for groups with few events.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import pyarrow as pa
+
+from cepheid.event_time import newest_time
+from cepheid.execution.blob import read_table_bytes, write_table
+from cepheid.execution.spark.key_groups import choose_labels
+
+ENVELOPE_SCHEMA = "label int, port int, sequence long, newest long, payload binary"
+MOST_ROWS = 1_000_000  # events gathered before they are packed
+
+Packer = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+
+
+def make_packer(port: int, groups: int, names: list[str]) -> Packer:
+    """A function for mapInArrow: events with `_group` behind their columns in, envelopes out."""
+
+    def pack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        from pyspark import TaskContext
+
+        context = TaskContext.get()
+        sequence = (context.partitionId() if context else 0) << 32
+        for table in _gather(batches):
+            yield pack_table(table.rename_columns([*names, "_group"]), port, groups, sequence)
+            sequence += 1
+
+    return pack
+
+
+def _gather(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
+    waiting: list[pa.RecordBatch] = []
+    rows = 0
+    for batch in batches:
+        waiting.append(batch)
+        rows += batch.num_rows
+        if rows >= MOST_ROWS:
+            yield pa.Table.from_batches(waiting)
+            waiting, rows = [], 0
+    if rows:
+        yield pa.Table.from_batches(waiting)
+
+
+def pack_table(table: pa.Table, port: int, groups: int, sequence: int) -> pa.RecordBatch:
+    """One envelope per group that has events, each keeping the order of its events."""
+    group = table.column("_group").to_numpy().astype(np.int16 if groups < 2**15 else np.int32)
+    events = table.drop_columns(["_group"])
+    present = np.flatnonzero(np.bincount(group, minlength=1))
+    if len(present) > 1:
+        order = np.argsort(group, kind="stable")
+        events, group = events.take(pa.array(order)), group[order]
+    events = events.combine_chunks()
+    bounds = np.searchsorted(group, [*present, groups])
+    labels = choose_labels(groups)
+    newest = newest_time(events.column("_time"))
+    payloads = [
+        write_table(events.slice(begin, end - begin)) for begin, end in zip(bounds[:-1], bounds[1:], strict=True)
+    ]
+    return pa.RecordBatch.from_arrays(
+        [
+            pa.array([labels[number] for number in present], pa.int32()),
+            pa.array([port] * len(present), pa.int32()),
+            pa.array([sequence] * len(present), pa.int64()),
+            pa.array([newest] * len(present), pa.int64()),
+            pa.array(payloads, pa.binary()),
+        ],
+        names=["label", "port", "sequence", "newest", "payload"],
+    )
+
+
+def open_envelopes(
+    ports: list[int], sequences: list[int], payloads: list[bytes], schemas: list[pa.Schema]
+) -> list[pa.Table]:
+    """One table per port, envelopes in the order in which they were packed."""
+    order = sorted(range(len(ports)), key=sequences.__getitem__)
+    tables: list[list[pa.Table]] = [[schema.empty_table()] for schema in schemas]
+    for place in order:
+        tables[ports[place]].append(read_table_bytes(payloads[place]))
+    return [pa.concat_tables(parts, promote_options="permissive") for parts in tables]

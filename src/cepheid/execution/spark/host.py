@@ -1,0 +1,259 @@
+"""The Spark host: the same graph over DataFrames, batch or streaming; an ordinary DataFrame comes out.
+
+    relations, filters, projections     Spark SQL
+    patterns                            pack into envelopes ─▶ group by key group ─▶ engines in Python workers
+
+On a stream the engines' state lives in Spark's state store, and the watermark is the horizon.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import pyarrow as pa
+import sqlglot
+from pyspark.errors import AnalysisException, ParseException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
+from pyspark.sql.types import TimestampNTZType, TimestampType
+from sqlglot import exp
+
+from cepheid.compiler import Compilation, check_bounded, compile_query
+from cepheid.errors import InvalidInput, InvalidOrder, InvalidQuery, NotSupportedYet
+from cepheid.event_time import BEGINNING, in_microseconds
+from cepheid.execution.cells import write_schema
+from cepheid.execution.engine import Engine, unite_schemas
+from cepheid.execution.spark.envelopes import ENVELOPE_SCHEMA, make_packer, open_envelopes
+from cepheid.execution.spark.key_groups import group_column
+from cepheid.execution.spark.processor import OUTPUT_SCHEMA, PatternProcessor
+from cepheid.execution.blob import read_table_bytes
+from cepheid.graph.node import PlanNode
+from cepheid.graph.column_origin import trace_column
+from cepheid.graph.operators import Filter, Project, Relation, RowPattern, Sequence, Sink, Source
+from cepheid.graph.query_graph import QueryGraph
+from cepheid.rewrite.rule_order import CARRYING_RULES
+from cepheid.settings import Settings
+
+WATERMARK = "spark.watermarkDelayMs"
+STREAM_SETTINGS = {
+    # transformWithState works on RocksDB only
+    "spark.sql.streaming.stateStore.providerClass": (
+        "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+    ),
+    # commit what changed, not whole snapshots
+    "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
+    # with processing-time timers Spark would run empty batches for ever (SPARK-50180)
+    "spark.sql.streaming.noDataMicroBatches.enabled": "false",
+}
+
+
+def compile_on_spark(text: str, frames: Mapping[str, DataFrame]) -> Compilation:
+    spark = next(iter(frames.values())).sparkSession
+    schemas = {name: arrow_schema(frame) for name, frame in frames.items()}
+    return compile_query(text, schemas, lambda sql, tables: describe_sql(spark, sql, tables), CARRYING_RULES)
+
+
+def run_on_spark(text: str, frames: Mapping[str, DataFrame], settings: Settings) -> DataFrame:
+    """The rows of a query as a DataFrame; nothing runs before the DataFrame is used."""
+    streaming = [name for name, frame in frames.items() if frame.isStreaming]
+    if settings.lateness is not None and not streaming:
+        raise InvalidInput("lateness has no meaning for whole tables", hint="give a streaming DataFrame")
+    compilation = compile_on_spark(text, frames)
+    if streaming:
+        check_bounded(compilation, settings.strict)
+    graph = compilation.placed.graph
+    frames = _add_watermarks(graph, frames, settings)
+    made: dict[str, DataFrame] = {}
+    for vertex in graph.order:
+        node = graph.vertices[vertex]
+        inputs = [made[source] for source in graph.inputs(vertex)]
+        match node:
+            case Source(name=name, columns=columns):
+                made[vertex] = frames[name].select(*(F.col(_quote(column)) for column in columns))
+            case RowPattern() | Sequence():
+                made[vertex] = _run_pattern(node, inputs, settings)
+            case Sink():
+                return inputs[0]
+            case _:
+                made[vertex] = run_relational(node, inputs)
+    raise AssertionError("a graph ends in a consumer")
+
+
+def run_relational(node: PlanNode, inputs: list[DataFrame]) -> DataFrame:
+    match node:
+        case Filter(predicate=predicate):
+            return inputs[0].where(F.expr(translate_sql(predicate)))
+        case Project(columns=columns):
+            return inputs[0].select(*(F.expr(translate_sql(sql)).alias(name) for name, sql in columns))
+        case Relation(sql=sql, inputs=names):
+            return run_sql(inputs[0].sparkSession if inputs else _active_session(), sql, dict(zip(names, inputs, strict=True)))
+    raise AssertionError(f"{type(node).__name__} is not relational")
+
+
+def run_sql(spark: SparkSession, sql: str, frames: Mapping[str, DataFrame]) -> DataFrame:
+    """A query over DataFrames, by names that nobody else uses and that are gone afterwards."""
+    views = {name: f"_cepheid_{uuid.uuid4().hex}" for name in frames}
+    try:
+        for name, frame in frames.items():
+            frame.createOrReplaceTempView(views[name])
+        return spark.sql(translate_sql(sql, views))
+    except (AnalysisException, ParseException) as problem:
+        raise InvalidQuery(f"Spark SQL refuses this: {str(problem).splitlines()[0]}") from None
+    finally:
+        for view in views.values():
+            spark.catalog.dropTempView(view)
+
+
+def describe_sql(spark: SparkSession, sql: str, schemas: Mapping[str, pa.Schema]) -> pa.Schema:
+    empty = {name: spark.createDataFrame([], from_arrow_schema(schema)) for name, schema in schemas.items()}
+    return arrow_schema(run_sql(spark, sql, empty))
+
+
+def translate_sql(sql: str, tables: Mapping[str, str] | None = None) -> str:
+    parsed = sqlglot.parse_one(sql, dialect="trino")
+    for table in parsed.find_all(exp.Table) if tables else ():
+        if tables and table.name in tables:
+            if not table.alias:
+                table.set("alias", exp.TableAlias(this=exp.to_identifier(table.name, quoted=True)))
+            table.set("this", exp.to_identifier(tables[table.name]))
+    return parsed.sql(dialect="spark")
+
+
+def arrow_schema(frame: DataFrame) -> pa.Schema:
+    return to_arrow_schema(frame.schema, timezone="UTC")
+
+
+def _quote(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
+
+
+def _active_session() -> SparkSession:
+    spark = SparkSession.getActiveSession()
+    if spark is None:
+        raise InvalidInput("there is no Spark session", hint="give at least one DataFrame")
+    return spark
+
+
+def _run_pattern(node: RowPattern | Sequence, inputs: list[DataFrame], settings: Settings) -> DataFrame:
+    streaming = {frame.isStreaming for frame in inputs}
+    if len(streaming) > 1:
+        raise NotSupportedYet("a pattern over a stream and a table together")
+    schemas = [arrow_schema(frame) for frame in inputs]
+    cells = write_schema(node, {field.name: field.type for field in unite_schemas(schemas, len(inputs) > 1)})
+    if True in streaming:
+        return _run_stream(node, inputs, schemas, cells, settings)
+    packed = _pack_all(node, inputs, schemas, settings)
+    return packed.groupBy("label").applyInArrow(_make_runner(node, schemas, cells), from_arrow_schema(cells))
+
+
+def _pack_all(
+    node: RowPattern | Sequence, inputs: list[DataFrame], schemas: list[pa.Schema], settings: Settings
+) -> DataFrame:
+    packed: DataFrame | None = None
+    for port, (frame, schema) in enumerate(zip(inputs, schemas, strict=True)):
+        keys = [(f"_key{number}", schema.field(f"_key{number}").type) for number in range(node.keys)]
+        # numbered names: mapInArrow takes a dot in a name for a field of a struct
+        numbered = [F.col(_quote(name)).alias(f"c{place}") for place, name in enumerate(frame.columns)]
+        grouped = frame.select(*numbered, group_column(keys, settings.key_groups).alias("_group"))
+        envelopes = grouped.mapInArrow(make_packer(port, settings.key_groups, schema.names), ENVELOPE_SCHEMA)
+        packed = envelopes if packed is None else packed.union(envelopes)
+    assert packed is not None, "a pattern has inputs"
+    return packed
+
+
+def _make_runner(
+    node: RowPattern | Sequence, schemas: list[pa.Schema], cells: pa.Schema
+) -> Callable[[pa.Table], pa.Table]:
+    """A function for applyInArrow: all envelopes of one key group in, cells out."""
+
+    def run(envelopes: pa.Table) -> pa.Table:
+        tables = open_envelopes(
+            envelopes.column("port").to_pylist(),
+            envelopes.column("sequence").to_pylist(),
+            envelopes.column("payload").to_pylist(),
+            schemas,
+        )
+        engine = Engine(node, schemas)
+        found = [engine.push(tables, BEGINNING), engine.finish()]
+        return pa.concat_tables(found).cast(cells)
+
+    return run
+
+
+def _run_stream(
+    node: RowPattern | Sequence,
+    inputs: list[DataFrame],
+    schemas: list[pa.Schema],
+    cells: pa.Schema,
+    settings: Settings,
+) -> DataFrame:
+    delays_us = [_read_delay(frame) for frame in inputs]
+    spark = inputs[0].sparkSession
+    for name, value in STREAM_SETTINGS.items():
+        spark.conf.set(name, value)
+    stage = (
+        _pack_all(node, inputs, schemas, settings)
+        .groupBy("label")
+        .transformWithStateInPandas(
+            statefulProcessor=PatternProcessor(node, schemas, delays_us),
+            outputStructType=OUTPUT_SCHEMA,
+            outputMode="append",
+            timeMode="processingTime",
+        )
+    )
+    counted = stage.observe("cepheid", *(F.sum(name).alias(name) for name in ("events", "rejected", "late", "rows")))
+    return counted.select("payload").mapInArrow(_make_unpacker(cells), from_arrow_schema(cells))
+
+
+def _read_delay(frame: DataFrame) -> int:
+    """The delay of the watermark that a stream needs on the column it is ordered by, in microseconds."""
+    time = frame.schema["_time"]
+    if not isinstance(time.dataType, TimestampType | TimestampNTZType):
+        raise InvalidOrder(
+            f"a stream is ordered by event time, but ORDER BY names a {time.dataType.simpleString()}",
+            hint="order by a timestamp column",
+        )
+    if WATERMARK not in (time.metadata or {}):
+        raise InvalidOrder(
+            "ORDER BY is not event time: the stream has no watermark on that column",
+            hint='call .withWatermark("<column>", "10 seconds") on the DataFrame, or give lateness= to cep.sql',
+        )
+    return int(time.metadata[WATERMARK]) * 1000
+
+
+def _add_watermarks(
+    graph: QueryGraph, frames: Mapping[str, DataFrame], settings: Settings
+) -> dict[str, DataFrame]:
+    """The streams with a watermark made of the lateness, put on the producer: filters must not stop time."""
+    watched = dict(frames)
+    for vertex, node in graph.vertices.items():
+        if settings.lateness is None or not isinstance(node, RowPattern | Sequence):
+            continue
+        for layout in graph.inputs(vertex):
+            origin = trace_column(graph, layout, "_time")
+            if origin is None:
+                raise NotSupportedYet("lateness for a stream behind a subquery", hint="use withWatermark on the DataFrame")
+            source, column = origin
+            frame = watched[source.name]
+            metadata = frame.schema[column].metadata or {}
+            if WATERMARK in (frames[source.name].schema[column].metadata or {}):
+                raise InvalidInput(
+                    f'stream "{source.name}" has a watermark and lateness was given too', hint="use one of the two"
+                )
+            if frame.isStreaming and WATERMARK not in metadata:
+                delay = f"{in_microseconds(settings.lateness)} microseconds"
+                watched[source.name] = frame.withWatermark(column, delay)
+    return watched
+
+
+def _make_unpacker(cells: pa.Schema) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    def unpack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for payload in batch.column("payload").to_pylist():
+                if payload is not None:
+                    yield from read_table_bytes(payload).cast(cells).to_batches()
+
+    return unpack

@@ -1,0 +1,34 @@
+"""The late stream: events that came after the horizon had passed them, kept in a query's checkpoint."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import from_arrow_schema
+
+from cepheid.execution.blob import read_table_bytes
+
+
+def read_late_events(spark: SparkSession, checkpoint: str) -> DataFrame:
+    """All late events of a query, in the event layout; an empty DataFrame if there were none."""
+    stored = (
+        spark.read.format("statestore")
+        .option("stateVarName", "late")
+        .option("flattenCollectionTypes", "true")
+        .load(checkpoint)
+        .select(F.col("user_map_value.blob").alias("blob"))
+    )
+    first = stored.take(1)
+    if not first:
+        return spark.createDataFrame([], "_time timestamp")
+    schema = read_table_bytes(bytes(first[0].blob)).schema
+
+    def unpack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for blob in batch.column("blob").to_pylist():
+                yield from read_table_bytes(blob).to_batches()
+
+    return stored.mapInArrow(unpack, from_arrow_schema(schema))

@@ -1,0 +1,142 @@
+"""The stateful stage of a stream on Spark: one call per key group and micro-batch.
+
+    index     ValueState    what is needed of each segment (state_segments.py), and a version
+    segments  MapState      number -> events
+    late      MapState      batch -> events that came too late; kept in the checkpoint
+
+A worker process keeps the engines it has served.  Spark gives no promise that the same worker serves a group
+again, so an engine is trusted only if its version is the one in the store; otherwise it is read back.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+from pyspark import TaskContext
+from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
+
+from cepheid.event_time import BEGINNING
+from cepheid.execution.blob import read_blob, write_table
+from cepheid.execution.engine import Engine
+from cepheid.execution.spark.envelopes import open_envelopes
+from cepheid.execution.state_segments import StoredState, load_state, plan_change
+from cepheid.graph.operators import RowPattern, Sequence
+
+OUTPUT_SCHEMA = "events long, rejected long, late long, rows long, payload binary"
+MOST_CACHED = 256
+
+_engines: dict[tuple[str, int], tuple[str, Engine, StoredState]] = {}
+
+
+class PatternProcessor(StatefulProcessor):
+    """Runs one pattern vertex for the key groups of a partition."""
+
+    def __init__(self, node: RowPattern | Sequence, schemas: list[pa.Schema], delays_us: list[int]) -> None:
+        self._node = node
+        self._schemas = schemas
+        self._delays_us = delays_us
+
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        self._handle = handle
+        self._index = handle.getValueState("index", "blob binary")
+        self._segments = handle.getMapState("segments", "number long", "blob binary")
+        self._late = handle.getMapState("late", "batch long", "blob binary")
+
+    def handleInputRows(self, key: Any, rows: Iterator[pd.DataFrame], timerValues: Any) -> Iterator[pd.DataFrame]:
+        ports: list[int] = []
+        sequences: list[int] = []
+        payloads: list[bytes] = []
+        newest: list[int] = []
+        for frame in rows:
+            newest += frame["newest"].tolist()
+            ports += frame["port"].tolist()
+            sequences += frame["sequence"].tolist()
+            payloads += frame["payload"].tolist()
+        tables = open_envelopes(ports, sequences, payloads, self._schemas)
+        yield self._run(int(key[0]), tables, timerValues, find_horizon(ports, newest, self._delays_us))
+
+    def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[pd.DataFrame]:
+        """Nothing came for this group, but time went on: what waited may be settled now."""
+        empty = [schema.empty_table() for schema in self._schemas]
+        yield self._run(int(key[0]), empty, timerValues)
+
+    def close(self) -> None:
+        pass
+
+    def _run(
+        self, group: int, tables: list[pa.Table], timer_values: Any, own_horizon: int = BEGINNING
+    ) -> pd.DataFrame:
+        engine, stored, header = self._load(group)
+        before = engine.counts.as_dict()
+        horizon = max(own_horizon, read_horizon(timer_values.getCurrentWatermarkInMs()))
+        cells = engine.push(tables, horizon)
+        self._keep_late(engine)
+        self._save(group, engine, stored, header.get("timer"), timer_values)
+        after = engine.counts.as_dict()
+        changes = {name: [after[name] - before[name]] for name in ("events", "rejected", "late", "rows")}
+        payload = write_table(cells) if len(cells) else None
+        return pd.DataFrame({**changes, "payload": pd.Series([payload], dtype="object")})
+
+    def _load(self, group: int) -> tuple[Engine, StoredState, dict[str, Any]]:
+        """The engine as the store tells it, from this process's memory if that is the same."""
+        stored_index = self._index.get() if self._index.exists() else None
+        if stored_index is None:
+            return Engine(self._node, self._schemas), StoredState(), {}
+        index = bytes(stored_index[0])
+        header, _ = read_blob(index)
+        cached = _engines.pop((header["fingerprint"], group), None)
+        if cached is not None and cached[0] == header["version"]:
+            return cached[1], cached[2], header
+        engine = Engine(self._node, self._schemas)
+        stored, header = load_state(engine, index, lambda number: bytes(self._segments.getValue((number,))[0]))
+        return engine, stored, header
+
+    def _save(
+        self, group: int, engine: Engine, stored: StoredState, old_timer: int | None, timer_values: Any
+    ) -> None:
+        timer = int(timer_values.getCurrentProcessingTimeInMs()) + 1 if engine.is_waiting() else None
+        version = uuid.uuid4().hex
+        change, stored = plan_change(engine, stored, {"version": version, "timer": timer})
+        for number, blob in change.puts.items():
+            self._segments.updateValue((number,), (blob,))
+        for number in change.deletes:
+            self._segments.removeKey((number,))
+        self._index.update((change.index,))
+        if old_timer is not None:
+            self._handle.deleteTimer(old_timer)
+        if timer is not None:
+            self._handle.registerTimer(timer)
+        if len(_engines) >= MOST_CACHED:
+            _engines.pop(next(iter(_engines)))
+        _engines[engine.fingerprint, group] = (version, engine, stored)
+
+    def _keep_late(self, engine: Engine) -> None:
+        if engine.late:
+            batch = int(TaskContext.get().getLocalProperty("streaming.sql.batchId") or 0)  # type: ignore[union-attr]
+            self._late.updateValue((batch,), (write_table(pa.concat_tables(engine.late)),))
+            engine.late = []
+
+
+def read_horizon(watermark_ms: int) -> int:
+    """Spark's watermark as a horizon; before the first one there is none."""
+    return watermark_ms * 1000 if watermark_ms > 0 else BEGINNING
+
+
+
+def find_horizon(ports: list[int], newest: list[int], delays_us: list[int]) -> int:
+    """The horizon that the events of this batch make: what Spark's watermark will be after it, or less.
+
+    So rows are settled in the batch that settles them, not one later.  With several streams the slowest counts;
+    a stream that sent nothing leaves it to Spark's watermark.
+    """
+    reached = [
+        max((time for port, time in zip(ports, newest, strict=True) if port == number), default=BEGINNING)
+        for number in range(len(delays_us))
+    ]
+    if BEGINNING in reached:
+        return BEGINNING
+    return min(time - delay for time, delay in zip(reached, delays_us, strict=True))

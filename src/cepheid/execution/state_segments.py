@@ -1,0 +1,165 @@
+"""The state of an engine in segments, so that writing it back costs what changed, not what there is.
+
+    segment   events that arrived in one batch and were still needed at its end, by arrival; written once
+    index     which events of each segment are still needed, and which lie before their key's search; small,
+              written every batch
+
+Segments are deleted when nothing in them is needed, and written anew as one when less than half of
+all stored events is.  Since a segment never changes, an older index and its segments are a state to go back to.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from cepheid.disorder.holdback import find_releasable
+from cepheid.errors import SnapshotMismatch
+from cepheid.event_time import order_values
+from cepheid.execution.blob import read_blob, read_table_bytes, write_blob, write_table
+from cepheid.execution.engine import HELD, PAST, PENDING, Engine, KeptEvents
+
+SPARE_ROWS = 1024  # stored events not worth rewriting for
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """number: its name in the store; arrivals: int64[n], ascending, of all its events."""
+
+    number: int
+    arrivals: npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class StoredState:
+    """What was written last: enough to write the next change without reading anything back."""
+
+    segments: tuple[Segment, ...] = ()
+    next_number: int = 0
+    arrivals: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What to write: the index, new segments, segments to delete."""
+
+    index: bytes
+    puts: dict[int, bytes] = field(default_factory=dict)
+    deletes: tuple[int, ...] = ()
+
+
+def plan_change(engine: Engine, stored: StoredState, extra: dict[str, Any]) -> tuple[Change, StoredState]:
+    """What must be written so that the store tells what the engine knows now."""
+    kept = engine.keep()
+    order = np.argsort(kept.table.column("_arrival").to_numpy(), kind="stable")
+    table = kept.table.take(pa.array(order))
+    roles, numbers = kept.roles[order], kept.numbers[order]
+    arrivals = table.column("_arrival").to_numpy()
+    alive = [segment for segment in stored.segments if _count_live(segment, arrivals)]
+    stored_rows = sum(len(segment.arrivals) for segment in alive)
+    fresh = arrivals >= stored.arrivals
+    puts: dict[int, bytes] = {}
+    number = stored.next_number
+    if stored_rows > 2 * int((~fresh).sum()) + SPARE_ROWS:
+        alive, fresh = [], np.ones(len(arrivals), dtype=np.bool_)
+    if fresh.any():
+        puts[number] = _write_segment(table.filter(pa.array(fresh)), arrivals[fresh])
+        alive = [*alive, Segment(number, arrivals[fresh])]
+        number += 1
+    kept_numbers = {segment.number for segment in alive}
+    deletes = tuple(segment.number for segment in stored.segments if segment.number not in kept_numbers)
+    index = _write_index(engine, kept, alive, arrivals, roles, numbers, {**extra, "next_number": number})
+    return Change(index, puts, deletes), StoredState(tuple(alive), number, kept.arrivals)
+
+
+def load_state(engine: Engine, index: bytes, read: Callable[[int], bytes]) -> tuple[StoredState, dict[str, Any]]:
+    """Bring an engine to what the store tells; gives what `plan_change` needs next, and the index's extra."""
+    header, parts = read_blob(index)
+    if header["fingerprint"] != engine.fingerprint:
+        raise SnapshotMismatch(
+            "the checkpoint belongs to another query, or to streams with other columns",
+            hint="start with a new checkpoint location",
+        )
+    segments, tables, past = [], [], []
+    for number, live_bits, past_bits in header["segments"]:
+        table = _read_segment(read(number), engine.layout)
+        segments.append(Segment(number, table.column("_arrival").to_numpy()))
+        live = _unpack_bits(live_bits, len(table))
+        tables.append(table.filter(pa.array(live)))
+        past.append(_unpack_bits(past_bits, len(table))[live])
+    table = pa.concat_tables([engine.layout.empty_table(), *tables])
+    roles = np.where(np.concatenate(past) if past else np.zeros(0, dtype=np.bool_), PAST, PENDING).astype(np.uint8)
+    times, _ = order_values(table.column("_time"))
+    roles[~find_releasable(times, header["horizon"], engine.ties_by_arrival)] = HELD
+    numbers = np.frombuffer(parts[0], dtype=np.int64) if parts[0] else np.zeros(len(table), dtype=np.int64)
+    engine.restore(KeptEvents(table, roles, numbers, header["horizon"], header["arrivals"]))
+    return StoredState(tuple(segments), header["next_number"], header["arrivals"]), header
+
+
+def _write_segment(table: pa.Table, arrivals: npt.NDArray[np.int64]) -> bytes:
+    """Arrivals without gaps, which are common, are told by the first."""
+    if arrivals[-1] - arrivals[0] + 1 == len(arrivals):
+        bare = table.drop_columns(["_arrival"])
+        return write_table(bare.replace_schema_metadata({"first_arrival": str(arrivals[0])}))
+    return write_table(table)
+
+
+def _read_segment(blob: bytes, layout: pa.Schema) -> pa.Table:
+    table = read_table_bytes(blob)
+    first = (table.schema.metadata or {}).get(b"first_arrival")
+    if first is not None:
+        table = table.append_column("_arrival", pa.array(int(first) + np.arange(len(table))))
+    return table.select(layout.names).replace_schema_metadata(None)
+
+
+def _write_index(
+    engine: Engine,
+    kept: KeptEvents,
+    segments: list[Segment],
+    arrivals: npt.NDArray[np.int64],
+    roles: npt.NDArray[np.uint8],
+    numbers: npt.NDArray[np.int64],
+    extra: dict[str, Any],
+) -> bytes:
+    past = arrivals[roles == PAST]
+    header = {
+        **extra,
+        "fingerprint": engine.fingerprint,
+        "horizon": kept.horizon,
+        "arrivals": kept.arrivals,
+        "segments": [
+            (
+                segment.number,
+                _pack_bits(np.isin(segment.arrivals, arrivals, assume_unique=True)),
+                _pack_bits(np.isin(segment.arrivals, past, assume_unique=True)),
+            )
+            for segment in segments
+        ],
+    }
+    return write_blob(header, [numbers.tobytes() if numbers.any() else b""])
+
+
+def _count_live(segment: Segment, arrivals: npt.NDArray[np.int64]) -> int:
+    """How many of the ascending `arrivals` lie in the segment's range."""
+    low, high = np.searchsorted(arrivals, (segment.arrivals[0], segment.arrivals[-1] + 1))
+    return int(high - low)
+
+
+def _pack_bits(flags: npt.NDArray[np.bool_]) -> str:
+    """All set or all clear, which is common, costs one letter."""
+    if flags.all():
+        return "1"
+    return base64.b64encode(np.packbits(flags).tobytes()).decode() if flags.any() else "0"
+
+
+def _unpack_bits(packed: str, count: int) -> npt.NDArray[np.bool_]:
+    if packed in ("0", "1"):
+        return np.full(count, packed == "1")
+    bits = np.unpackbits(np.frombuffer(base64.b64decode(packed), dtype=np.uint8), count=count)
+    return bits.astype(np.bool_)

@@ -1,0 +1,100 @@
+"""Let the host test conditions on single events, so that one bit crosses to the engines instead of a column.
+
+    Sequence(b: b.a1 > 99)               Sequence(b: b._p0)
+      Project(ts, id, a1)          =>      Project(ts, id, a1 > 99 AS _p0)
+        Source                               Source
+
+Safe because such a condition sees one event, before and after, and a null is no match either way.
+Pays when the column is read by nothing else, on hosts where every column of every event is carried to another
+process: it is not among the rules of the embedded host.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from cepheid.graph.operators import Project, RowPattern, Sequence
+from cepheid.graph.query_graph import QueryGraph
+from cepheid.kernel.expression import CURRENT, Call, Cell, Expression, Position, list_cells
+from cepheid.rewrite.condition_sql import condition_sql
+from cepheid.rewrite.sql_text import substitute_columns
+
+
+def move_conditions_to_host(graph: QueryGraph) -> QueryGraph | None:
+    for vertex, node in graph.vertices.items():
+        if isinstance(node, RowPattern | Sequence):
+            for port, layout in enumerate(graph.inputs(vertex)):
+                changed = _move_one(graph, vertex, node, port, layout)
+                if changed is not None:
+                    return changed
+    return None
+
+
+def _move_one(
+    graph: QueryGraph, vertex: str, node: RowPattern | Sequence, port: int, layout: str
+) -> QueryGraph | None:
+    project = graph.vertices[layout]
+    if not isinstance(project, Project) or graph.outputs(layout) != [vertex]:
+        return None
+    meanings = dict(project.columns)
+    carried = {cell.column for cell in node.cells} | {"_time"} | {f"_key{number}" for number in range(node.keys)}
+    for part, position in _movable_parts(node, port):
+        columns = {cell.column for cell in list_cells(part)}
+        others = [other for other in _all_parts(node) if other != part]
+        read_elsewhere = carried | {cell.column for other in others for cell in list_cells(other)}
+        sql = condition_sql(part)
+        if sql is None or not columns - read_elsewhere or not columns <= set(meanings):
+            continue
+        name = f"_p{port}_{sum(known.startswith('_p') for known in meanings)}"
+        tested = (name, substitute_columns(sql, meanings))
+        graph = graph.with_node(layout, replace(project, columns=(*project.columns, tested)))
+        flag = Cell(name, "bool", position)
+        return graph.with_node(vertex, _replace_part(node, lambda other: flag if other == part else other))
+    return None
+
+
+def _movable_parts(node: RowPattern | Sequence, port: int) -> list[tuple[Expression, Position]]:
+    """Parts of conditions that test the event at hand alone, and how they refer to it."""
+    found = []
+    for variable, stream, condition in _conditions(node):
+        own = (Position((variable,)),) if isinstance(node, Sequence) else (Position((variable,)), CURRENT)
+        for part in _conjuncts(condition):
+            cells = list_cells(part)
+            if stream == port and cells and not isinstance(part, Cell) and all(cell.position in own for cell in cells):
+                found.append((part, own[0]))
+    return found
+
+
+def _all_parts(node: RowPattern | Sequence) -> list[Expression]:
+    return [part for _, _, condition in _conditions(node) for part in _conjuncts(condition)]
+
+
+def _conditions(node: RowPattern | Sequence) -> list[tuple[str, int, Expression]]:
+    if isinstance(node, RowPattern):
+        return [(variable, 0, condition) for variable, condition in node.program.conditions]
+    steps = node.program.steps
+    return [(step.variable, step.stream, step.condition) for step in steps if step.condition is not None]
+
+
+def _conjuncts(condition: Expression) -> list[Expression]:
+    if isinstance(condition, Call) and condition.function == "and":
+        return [part for argument in condition.arguments for part in _conjuncts(argument)]
+    return [condition]
+
+
+def _replace_part(
+    node: RowPattern | Sequence, change: Callable[[Expression], Expression]
+) -> RowPattern | Sequence:
+    def rebuild(condition: Expression) -> Expression:
+        parts = tuple(change(part) for part in _conjuncts(condition))
+        return parts[0] if len(parts) == 1 else Call("and", parts, "bool")
+
+    if isinstance(node, RowPattern):
+        conditions = tuple((variable, rebuild(condition)) for variable, condition in node.program.conditions)
+        return replace(node, program=replace(node.program, conditions=conditions))
+    steps = tuple(
+        step if step.condition is None else replace(step, condition=rebuild(step.condition))
+        for step in node.program.steps
+    )
+    return replace(node, program=replace(node.program, steps=steps))
