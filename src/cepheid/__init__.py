@@ -22,6 +22,7 @@ _HOMES = {
     "explain": "cepheid.session",
     "late_events": "cepheid.session",
     "CepheidError": "cepheid.errors",
+    "RejectedEventsWarning": "cepheid.errors",
     "UnboundedStateWarning": "cepheid.errors",
 }
 __all__ = ["__version__", *_HOMES]  # noqa: PLE0604 (names, all of them strings)

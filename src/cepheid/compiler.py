@@ -7,14 +7,16 @@ What happens next is the host's business (execution/).  Planning again is the sa
 
 from __future__ import annotations
 
+import inspect
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Literal, get_args
 
 import pyarrow as pa
 
-from cepheid.errors import CepheidError, InvalidInput, UnboundedState, UnboundedStateWarning
+from cepheid.errors import CepheidError, InvalidInput, InvalidOrder, UnboundedState, UnboundedStateWarning
 from cepheid.graph.json_form import write_json
 from cepheid.graph.query_graph import QueryGraph
 from cepheid.graph.render_mermaid import render_mermaid
@@ -24,10 +26,11 @@ from cepheid.language.binder import bind_query
 from cepheid.language.parser import parse_query
 from cepheid.language.scope import Describe
 from cepheid.language.state_bounds import HOW_TO_BOUND, explain_unbounded
-from cepheid.language.syntax import ParsedQuery
+from cepheid.language.syntax import MatchRecognizeClause, ParsedQuery
 from cepheid.placement.place_by_nature import place_by_nature
 from cepheid.placement.placed_graph import PlacedGraph
 from cepheid.rewrite.rewriter import Application, rewrite_graph
+from cepheid.rewrite.rule_order import RULES, Rule
 
 StepName = Literal["parsed", "bound", "rewritten", "placed"]
 FormatName = Literal["text", "mermaid", "json"]
@@ -45,15 +48,19 @@ class Compilation:
     placed: PlacedGraph
 
 
-def compile_query(text: str, schemas: Mapping[str, pa.Schema], describe: Describe) -> Compilation:
+def compile_query(
+    text: str, schemas: Mapping[str, pa.Schema], describe: Describe, rules: tuple[Rule, ...] = RULES
+) -> Compilation:
     """All steps; mistakes in the text come out with their place in it."""
+    if not isinstance(text, str):
+        raise InvalidInput(f"the query is a {type(text).__name__}, not text")
     try:
         parsed = parse_query(text)
         bound = bind_query(parsed, schemas, describe)
     except CepheidError as problem:
         raise problem.with_text(text) from None
     validate_graph(bound, "bound")
-    rewritten, trace = rewrite_graph(bound)
+    rewritten, trace = rewrite_graph(bound, rules)
     validate_graph(rewritten, "rewritten")
     placed = place_by_nature(rewritten)
     validate_graph(placed.graph, "placed", placed.places)
@@ -67,16 +74,37 @@ def check_bounded(compilation: Compilation, strict: bool) -> None:
         return
     if strict:
         raise UnboundedState("; ".join(reasons), hint=HOW_TO_BOUND)
-    warnings.warn(f"{'; '.join(reasons)}; {HOW_TO_BOUND}", UnboundedStateWarning, stacklevel=4)
+    warnings.warn(f"{'; '.join(reasons)}; {HOW_TO_BOUND}", UnboundedStateWarning, stacklevel=_count_own_frames())
 
 
-def explain_compilation(compilation: Compilation, step: str = "rewritten", format: str = "text") -> str:
+def _count_own_frames() -> int:
+    """How many frames are ours, this one among them: then comes the line of the user."""
+    frame, count = inspect.currentframe(), 0
+    while frame is not None and frame.f_globals.get("__name__", "").startswith("cepheid."):
+        frame, count = frame.f_back, count + 1
+    return count
+
+
+@contextmanager
+def placed_at_order(compilation: Compilation) -> Iterator[None]:
+    """A host that cannot order the events says so under ORDER BY."""
+    try:
+        yield
+    except InvalidOrder as problem:
+        terms = [term for clause in compilation.parsed.clauses for term in clause.order_by]
+        problem.span = problem.span or next((term.span for term in terms if term.span is not None), None)
+        raise problem.with_text(compilation.text) from None
+
+
+def explain_compilation(compilation: Compilation, step: str = "rewritten", format: str = "text") -> str:  # noqa: A002 (the name is part of the contract)
     """One step, as text, Mermaid or JSON."""
     if step not in get_args(StepName):
         raise InvalidInput(f'there is no step "{step}"', hint=f"steps: {', '.join(get_args(StepName))}")
     if format not in get_args(FormatName):
         raise InvalidInput(f'there is no format "{format}"', hint=f"formats: {', '.join(get_args(FormatName))}")
     if step == "parsed":
+        if format != "text":
+            raise InvalidInput(f'the step "parsed" has no format "{format}"', hint="it is shown as text only")
         return _explain_parsed(compilation.parsed)
     graph = {"bound": compilation.bound, "rewritten": compilation.rewritten}.get(step, compilation.placed.graph)
     notes = compilation.placed.notes() if step == "placed" else None
@@ -89,8 +117,12 @@ def explain_compilation(compilation: Compilation, step: str = "rewritten", forma
 
 
 def _explain_parsed(parsed: ParsedQuery) -> str:
+    """What is left to the host, and the event constructs that were taken out of it."""
     lines = [f"query: {parsed.relation.sql(dialect='trino')}"]
-    lines += [f"{clause.placeholder}: {clause}" for clause in parsed.clauses]
+    for clause in parsed.clauses:
+        written = " ".join(parsed.text[clause.span.start : clause.span.end].split())
+        source = f"{clause.source.sql(dialect='trino')} " if isinstance(clause, MatchRecognizeClause) else ""
+        lines.append(f"{clause.placeholder}: {source}{written}")
     return "\n".join(lines)
 
 

@@ -179,3 +179,7 @@ class JavaMissing(CepheidError):
 
 class UnboundedStateWarning(UserWarning):
     """The state of a continuous query can grow without end."""
+
+
+class RejectedEventsWarning(UserWarning):
+    """Some events had no place in the order (null or NaN there) and took no part."""

@@ -50,6 +50,13 @@ def order_values(column: pa.ChunkedArray) -> tuple[npt.NDArray[np.int64], npt.ND
     return integers, placed
 
 
+def newest_time(column: pa.ChunkedArray) -> int:
+    """The latest time of a column, BEGINNING if it has none."""
+    times, placed = order_values(column)
+    times = times if placed is None else times[placed]
+    return int(times.max()) if len(times) else BEGINNING
+
+
 def _microseconds(column: pa.ChunkedArray) -> npt.NDArray[np.int64]:
     if pa.types.is_timestamp(column.type):
         column = column.cast(pa.timestamp(column.type.unit))  # the same instants, without a zone

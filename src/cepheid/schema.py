@@ -35,30 +35,50 @@ TYPE_NAMES: dict[str, pa.DataType] = {
 
 def read_table(name: str, value: Any) -> pa.Table:
     """The table a user handed over under `name`."""
-    if isinstance(value, pa.Table):
-        return value
     if isinstance(value, pa.RecordBatch):
-        return pa.Table.from_batches([value])
-    if hasattr(value, "__arrow_c_stream__"):
-        return pa.table(value)
-    if isinstance(value, Mapping):
-        try:
-            return pa.table(dict(value))
-        except (pa.ArrowInvalid, pa.ArrowTypeError, TypeError, ValueError) as problem:
-            raise InvalidInput(f'"{name}" is not a table: {problem}') from problem
-    raise InvalidInput(
-        f'"{name}" is a {type(value).__name__}, not a table',
-        hint="give an Arrow, pandas or Polars table, or a Spark DataFrame",
-    )
+        value = pa.Table.from_batches([value])
+    if not isinstance(value, pa.Table | Mapping) and not hasattr(value, "__arrow_c_stream__"):
+        raise InvalidInput(
+            f'"{name}" is a {type(value).__name__}, not a table',
+            hint="give an Arrow, pandas or Polars table, or a Spark DataFrame",
+        )
+    try:
+        table = value if isinstance(value, pa.Table) else pa.table(value)
+    except (pa.ArrowException, TypeError, ValueError) as problem:
+        raise InvalidInput(f'"{name}" is not a table: {problem}') from problem
+    _check_columns(name, table.schema)
+    plain = _without_views(table.schema)
+    return table if plain is table.schema else table.cast(plain)
 
 
 def read_schema(name: str, value: Any) -> pa.Schema:
     """The schema a user handed over under `name`; a table stands for its schema."""
-    if isinstance(value, pa.Schema):
-        return value
     if isinstance(value, Mapping) and all(isinstance(kind, str | pa.DataType) for kind in value.values()):
-        return pa.schema([(column, _read_type(name, column, kind)) for column, kind in value.items()])
-    return read_table(name, value).schema
+        value = pa.schema([(column, _read_type(name, column, kind)) for column, kind in value.items()])
+    if not isinstance(value, pa.Schema):
+        return read_table(name, value).schema
+    _check_columns(name, value)
+    return _without_views(value)
+
+
+def _without_views(schema: pa.Schema) -> pa.Schema:
+    """Polars hands over views of text, which much of Arrow cannot compute with yet."""
+    for number, column in enumerate(schema):
+        if pa.types.is_string_view(column.type) or pa.types.is_binary_view(column.type):
+            kind = pa.large_string() if pa.types.is_string_view(column.type) else pa.large_binary()
+            schema = schema.set(number, column.with_type(kind))
+    return schema
+
+
+def _check_columns(name: str, schema: pa.Schema) -> None:
+    """SQL ignores the case of names, so two columns must differ in more than that."""
+    if not schema.names:
+        raise InvalidInput(f'"{name}" has no columns')
+    seen: set[str] = set()
+    for column in schema.names:
+        if column.lower() in seen:
+            raise InvalidInput(f'"{name}" has two columns called "{column}"', hint="case does not tell names apart")
+        seen.add(column.lower())
 
 
 def _read_type(name: str, column: str, kind: str | pa.DataType) -> pa.DataType:
@@ -83,7 +103,27 @@ def fit_schema(name: str, table: pa.Table, schema: pa.Schema) -> pa.Table:
     chosen = table.select(schema.names)
     if chosen.schema.equals(schema):
         return chosen
+    for given, wanted in zip(chosen.schema, schema, strict=True):
+        if not pa.types.is_null(given.type) and _family(given.type) != _family(wanted.type):
+            raise InvalidInput(
+                f'a batch of "{name}" has "{given.name}" as {given.type} instead of {wanted.type}',
+                hint="cast it before you push it",
+            )
     try:
         return chosen.cast(schema)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, ValueError) as problem:
         raise InvalidInput(f'a batch of "{name}" does not fit its schema: {problem}') from problem
+
+
+def _family(arrow_type: pa.DataType) -> str:
+    """Types of one family are cast into one another; a string is never taken for a number."""
+    types = pa.types
+    if types.is_dictionary(arrow_type):
+        return _family(arrow_type.value_type)
+    if types.is_integer(arrow_type) or types.is_floating(arrow_type) or types.is_decimal(arrow_type):
+        return "number"
+    if types.is_timestamp(arrow_type) or types.is_date(arrow_type):
+        return "time"
+    if types.is_string(arrow_type) or types.is_large_string(arrow_type) or types.is_string_view(arrow_type):
+        return "text"
+    return str(arrow_type)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from cepheid.compiler import Compilation, check_bounded, compile_query, explain_compilation
-from cepheid.errors import InvalidInput
+from cepheid.compiler import Compilation, check_bounded, compile_query, explain_compilation, placed_at_order
+from cepheid.errors import InvalidInput, RejectedEventsWarning
 from cepheid.schema import read_schema, read_table
 from cepheid.settings import Settings
 
@@ -37,7 +38,11 @@ def sql(
 
     read = {name: read_table(name, value) for name, value in tables.items()}
     compilation = _compile_embedded(text, {name: table.schema for name, table in read.items()})
-    return run_batch(compilation.placed, read)[0]
+    rows, counts = run_batch(compilation.placed, read)
+    if counts.rejected:
+        message = f"{counts.rejected} events have null or NaN where ORDER BY needs a value, and were rejected"
+        warnings.warn(message, RejectedEventsWarning, stacklevel=2)
+    return rows
 
 
 def open(  # noqa: A001 (the name is part of the contract: cep.open)
@@ -54,11 +59,13 @@ def open(  # noqa: A001 (the name is part of the contract: cep.open)
     settings = _settings(lateness, strict, None)
     read = {name: read_schema(name, value) for name, value in schemas.items()}
     compilation = _compile_embedded(text, read)
+    with placed_at_order(compilation):
+        query = ContinuousQuery(compilation, read, settings, snapshot)
     check_bounded(compilation, strict)
-    return ContinuousQuery(compilation, read, settings, snapshot)
+    return query
 
 
-def explain(text: str, step: str = "rewritten", format: str = "text", **inputs: Any) -> str:
+def explain(text: str, step: str = "rewritten", format: str = "text", **inputs: Any) -> str:  # noqa: A002 (as in open)
     """What becomes of a query: step parsed, bound, rewritten or placed; as text, mermaid or json."""
     if _on_spark(inputs):
         from cepheid.execution.spark.host import compile_on_spark

@@ -5,14 +5,15 @@ from __future__ import annotations
 import os
 import platform
 import subprocess
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
+
+from cepheid import __version__
 
 
 def describe_machine() -> dict[str, Any]:
     return {
-        "cepheid": version("cepheid"),
+        "cepheid": __version__,
         "commit": _commit(),
         "python": platform.python_version(),
         "cores": os.cpu_count(),

@@ -6,7 +6,6 @@ workers and loads what is needed.  Both are measured by Spark's own account of t
 
 from __future__ import annotations
 
-import os
 import statistics
 import tempfile
 from collections.abc import Callable
@@ -70,9 +69,7 @@ def _naive(stream: Any) -> Any:
     return run_naive_q5(stream, threshold_for(0.001), 10_000_000)
 
 
-def _measure(
-    spark: Any, table: pa.Table, files: int, folder: Path, make: Callable[[Any], Any]
-) -> dict[str, Any]:
+def _measure(spark: Any, table: pa.Table, files: int, folder: Path, make: Callable[[Any], Any]) -> dict[str, Any]:
     """Run a small batch, then all events in one; give the seconds of that and the rows of both."""
     source = folder / "in"
     write_files(table.slice(0, WARM_UP), source, 2)
@@ -88,7 +85,7 @@ def _measure(
     try:
         query.processAllAvailable()
         for file in sorted((folder / "next").iterdir()):
-            os.rename(file, source / f"next-{file.name}")
+            file.rename(source / f"next-{file.name}")
         query.processAllAvailable()
         batches = [progress for progress in query.recentProgress if progress["numInputRows"] > WARM_UP]
         assert len(batches) == 1, f"all events in one batch, not in {len(batches)}"

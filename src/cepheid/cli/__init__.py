@@ -10,7 +10,13 @@ from cepheid.cli.doctor import doctor
 from cepheid.cli.explain import explain
 from cepheid.cli.sql import sql
 
-app = typer.Typer(name="cepheid", help="Complex event processing for Spark.", no_args_is_help=True, add_completion=False)
+app = typer.Typer(
+    name="cepheid",
+    help="Complex event processing for Spark.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
 app.command()(demo)
 app.command()(sql)
 app.command()(explain)

@@ -73,7 +73,9 @@ def _summary(day: Any, elapsed_s: float, out: Path) -> dict[str, Any]:
 
 
 def _print_summary(console: Console, day: Any, elapsed_s: float, out: Path) -> None:
-    table = Table("first seen", "until", "place (m)", "most buses", title="Gatherings: more than 10 late buses within 10 m")
+    table = Table(
+        "first seen", "until", "place (m)", "most buses", title="Gatherings: more than 10 late buses within 10 m"
+    )
     for row in sorted(day.gatherings, key=lambda row: row["ts"]):
         place = f"{row['x']:.0f}, {row['y']:.0f}"
         table.add_row(f"{row['ts']:%H:%M:%S}", f"{row['until']:%H:%M:%S}", place, str(row["buses"]))

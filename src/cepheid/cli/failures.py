@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -16,5 +15,5 @@ def told_plainly() -> Iterator[None]:
     try:
         yield
     except CepheidError as problem:
-        print(problem, file=sys.stderr)
+        typer.echo(str(problem), err=True)
         raise typer.Exit(2) from None

@@ -10,12 +10,14 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from cepheid.event_time import BEGINNING
+
 Int64s = npt.NDArray[np.int64]
 
 
 def find_late(times: Int64s, horizon: int) -> npt.NDArray[np.bool_]:
-    """bool[n]: did the event come too late?"""
-    return times < horizon
+    """bool[n]: did the event come too late?  None did before there was a horizon, whatever its number."""
+    return times < horizon if horizon > BEGINNING else np.zeros(len(times), dtype=np.bool_)
 
 
 def find_releasable(times: Int64s, horizon: int, ties_by_arrival: bool) -> npt.NDArray[np.bool_]:

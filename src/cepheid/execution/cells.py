@@ -8,6 +8,7 @@ from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from cepheid.execution.event_log import EventLog
 from cepheid.graph.cell_types import type_of_cell
@@ -120,8 +121,16 @@ def _aggregate(
     if cell.column is None:
         return pa.array(np.bincount(which, minlength=len(begins)))
     values = log.take(cell.column, matches.events[flat])
-    grouped = pa.table({"row": which, "value": values}).group_by("row").aggregate([("value", cell.aggregate or "")])
+    if pa.types.is_dictionary(values.type):
+        values = values.cast(values.type.value_type)
+    # one thread: floats are added in the order of events, so that a sum is the same whatever stands around it
+    grouped = pa.table({"row": which, "value": values}).group_by("row", use_threads=False)
+    found = grouped.aggregate([("value", cell.aggregate or "")])
     place = np.full(len(begins), -1, dtype=np.int64)
-    place[grouped.column("row").to_numpy()] = np.arange(len(grouped))
-    result = grouped.column(f"value_{cell.aggregate}").take(pa.array(place, mask=place < 0))
+    place[found.column("row").to_numpy()] = np.arange(len(found))
+    result = found.column(f"value_{cell.aggregate}").take(pa.array(place, mask=place < 0))
+    if cell.aggregate == "max" and pa.types.is_floating(values.type):
+        has_nan = np.zeros(len(begins), dtype=np.bool_)
+        has_nan[which[pc.is_nan(values).fill_null(False).to_numpy()]] = True
+        result = pc.if_else(pa.array(has_nan), pa.scalar(np.nan, values.type), result)  # Arrow leaves NaN out
     return result.fill_null(0) if cell.aggregate == "count" else result

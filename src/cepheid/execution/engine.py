@@ -29,6 +29,9 @@ from cepheid.kernel.compiled.sequence import CompiledSequence
 from cepheid.kernel.reference.operators import ReferenceRowPattern, ReferenceSequence
 from cepheid.measurement import Counts
 
+RowMatcher = CompiledRowPattern | ReferenceRowPattern
+SequenceMatcher = CompiledSequence | ReferenceSequence
+
 PENDING, PAST, HELD = range(3)
 SPARE_EVENTS = 8192  # forgotten events that are not worth starting afresh for
 
@@ -53,8 +56,8 @@ class Engine:
         self.node = node
         self._twin = twin
         self._many = len(inputs) > 1
-        self._ties_by_arrival = not self._many and node.order == 1
-        self._layout = _unite_schemas(inputs, self._many)
+        self.ties_by_arrival = not self._many and node.order == 1
+        self._layout = unite_schemas(inputs, self._many)
         self.schema = write_schema(node, {field.name: field.type for field in self._layout})
         self.counts = Counts()
         self.horizon = BEGINNING
@@ -97,6 +100,10 @@ class Engine:
             arrivals=self._arrivals,
         )
 
+    def is_waiting(self) -> bool:
+        """May rows come out when only the horizon moves on?"""
+        return len(self._held) > 0 or (self.node.program.within is not None and len(self._log) > 0)
+
     def restore(self, kept: KeptEvents) -> None:
         """Go on from a snapshot; its events may be in any order."""
         self.horizon, self._arrivals = kept.horizon, kept.arrivals
@@ -121,22 +128,24 @@ class Engine:
         self._log = EventLog(self._layout)
         self._interner = Interner()
         self._key_index = KeyIndex(self.node.keys)
+        self._matcher = self._make_matcher()
+
+    def _make_matcher(self) -> RowMatcher | SequenceMatcher:
         compiled = self._twin == "compiled"
-        self._rows: CompiledRowPattern | ReferenceRowPattern | None = None
-        self._steps: CompiledSequence | ReferenceSequence | None = None
-        if isinstance(self.node, RowPattern):
-            lookback = self.node.lookback()
-            make = CompiledRowPattern if compiled else ReferenceRowPattern
-            self._rows = make(self.node.program, self._interner, lookback)
-        else:
-            build = CompiledSequence if compiled else ReferenceSequence
-            self._steps = build(self.node.program, self._interner)
+        if isinstance(self.node, Sequence):
+            find_sequences = CompiledSequence if compiled else ReferenceSequence
+            return find_sequences(self.node.program, self._interner)
+        find_rows = CompiledRowPattern if compiled else ReferenceRowPattern
+        return find_rows(self.node.program, self._interner, self.node.lookback())
 
     def _accept(self, tables: list[pa.Table]) -> pa.Table:
         """The events of all inputs that have a place in the order and are not late."""
         fresh = _unite_tables(tables, self._layout, self._many)
         self.counts.events += len(fresh)
         times, placed = order_values(fresh.column("_time"))
+        for number in range(1, self.node.order):
+            _, also = order_values(fresh.column(f"_order{number}"))
+            placed = also if placed is None else placed if also is None else placed & also
         if placed is not None:
             self.counts.rejected += len(fresh) - int(placed.sum())
             fresh, times = fresh.filter(pa.array(placed)), times[placed]
@@ -156,7 +165,7 @@ class Engine:
             released = waiting
             self._held = self._layout.empty_table()
         else:
-            ready = find_releasable(times, self.horizon, self._ties_by_arrival)
+            ready = find_releasable(times, self.horizon, self.ties_by_arrival)
             everything = bool(ready.all())
             released = waiting if everything else waiting.filter(pa.array(ready))
             self._held = self._layout.empty_table() if everything else waiting.filter(pa.array(~ready))
@@ -182,13 +191,12 @@ class Engine:
         events = self._read_events(released, times)
         self._log.append(released)
         horizon = END if final else self.horizon
-        if self._rows is not None:
-            assert isinstance(self.node, RowPattern), "rows belong to row patterns"
-            found = self._rows.step(events, horizon, final)
-            return write_row_cells(self.node, found, self._log, self._rows, self.schema)
-        assert self._steps is not None, "an engine has an operator"
-        assert isinstance(self.node, Sequence), "steps belong to sequences"
-        return write_sequence_cells(self.node, self._steps.step(events, horizon, final), self._log, self.schema)
+        matcher = self._matcher
+        if isinstance(matcher, CompiledSequence | ReferenceSequence):
+            assert isinstance(self.node, Sequence), "the matcher fits the node"
+            return write_sequence_cells(self.node, matcher.step(events, horizon, final), self._log, self.schema)
+        assert isinstance(self.node, RowPattern), "the matcher fits the node"
+        return write_row_cells(self.node, matcher.step(events, horizon, final), self._log, matcher, self.schema)
 
     def _read_events(self, table: pa.Table, times: Int64s) -> Events:
         keys = self._number_keys(table)
@@ -209,15 +217,15 @@ class Engine:
 
     def _live(self) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.uint8], Int64s]:
         """bool[log], uint8[log] roles, int64[log] match numbers."""
-        if self._steps is not None:
-            kept = self._steps.live(self.horizon)
+        if isinstance(self._matcher, CompiledSequence):
+            kept = self._matcher.live(self.horizon)
             return kept, np.full(len(kept), PENDING, dtype=np.uint8), np.zeros(len(kept), dtype=np.int64)
-        assert self._rows is not None, "an engine has an operator"
-        kept, past = self._rows.live()
+        assert isinstance(self._matcher, CompiledRowPattern), "the reference twin keeps no snapshots"
+        kept, past = self._matcher.live()
         numbers = np.zeros(len(kept), dtype=np.int64)
-        if any(cell.kind == "match_number" for cell in getattr(self.node, "cells", ())) and kept.any():
+        if any(cell.kind == "match_number" for cell in self.node.cells) and kept.any():
             table = self._log.take_rows(kept)
-            numbers[kept] = self._rows.numbers_of(self._number_keys(table))
+            numbers[kept] = self._matcher.numbers_of(self._number_keys(table))
         return kept, np.where(past, PAST, PENDING).astype(np.uint8), numbers
 
     def _replay(self, table: pa.Table, roles: npt.NDArray[np.uint8], numbers: Int64s) -> None:
@@ -228,13 +236,13 @@ class Engine:
             table, times, roles, numbers = table.take(pa.array(order)), times[order], roles[order], numbers[order]
         events = self._read_events(table, times)
         self._log.append(table)
-        if self._steps is not None:
-            self._steps.replay(events)
+        if isinstance(self._matcher, CompiledSequence):
+            self._matcher.replay(events)
         else:
-            assert self._rows is not None, "an engine has an operator"
+            assert isinstance(self._matcher, CompiledRowPattern), "the reference twin keeps no snapshots"
             per_key = np.zeros(len(self._key_index) if self.node.keys else 1, dtype=np.int64)
             per_key[events.keys] = numbers
-            self._rows.replay(events, roles == PAST, per_key)
+            self._matcher.replay(events, roles == PAST, per_key)
 
     def _forget(self) -> None:
         """Start afresh once most events of the log are no longer needed."""
@@ -250,7 +258,7 @@ class Engine:
         self.counts.kept = len(self._log)
 
 
-def _unite_schemas(inputs: list[pa.Schema], many: bool) -> pa.Schema:
+def unite_schemas(inputs: list[pa.Schema], many: bool) -> pa.Schema:
     united = pa.unify_schemas(inputs, promote_options="permissive")
     if many:
         united = united.append(pa.field("_stream", pa.int64()))
@@ -261,15 +269,13 @@ def _unite_tables(tables: list[pa.Table], layout: pa.Schema, many: bool) -> pa.T
     """All inputs in one table, each event marked with its input; columns of other inputs are null."""
     marked = []
     for number, table in enumerate(tables):
-        extra = {"_arrival": pa.nulls(len(table), pa.int64())}
+        columns = dict(zip(table.column_names, table.columns, strict=True))
         if many:
-            extra["_stream"] = pa.array(np.full(len(table), number, dtype=np.int64))
-        for name, values in extra.items():
-            table = table.append_column(name, values)
-        missing = [field for field in layout if field.name not in table.column_names]
-        for field in missing:
-            table = table.append_column(field.name, pa.nulls(len(table), field.type))
-        marked.append(table.select(layout.names).cast(layout))
+            columns["_stream"] = pa.array(np.full(len(table), number, dtype=np.int64))
+        for field in layout:
+            if field.name not in columns:
+                columns[field.name] = pa.nulls(len(table), field.type)
+        marked.append(pa.table([columns[name] for name in layout.names], names=layout.names).cast(layout))
     return pa.concat_tables(marked)
 
 

@@ -58,4 +58,4 @@ def plan_node(cls: _Node) -> _Node:
 
     made.__hash__ = stored_hash
     made.__getstate__ = state_without_hash
-    return made  # type: ignore[no-any-return]
+    return made

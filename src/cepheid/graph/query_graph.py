@@ -110,11 +110,27 @@ class QueryGraph:
         assert vertex in self.vertices, f"no vertex {vertex!r}"
         return replace(self, vertices={**self.vertices, vertex: node})
 
-    def insert_above(self, vertex: str, node: PlanNode) -> QueryGraph:
-        """Put a new vertex behind `vertex`, before all that it feeds."""
+    def insert_above(self, vertex: str, node: PlanNode, only_for: str | None = None) -> QueryGraph:
+        """Put a new vertex behind `vertex`, before all that it feeds, or before one of them."""
         name = self.fresh_name(node.implementation)
-        edges = tuple(replace(edge, source=name) if edge.source == vertex else edge for edge in self.edges)
+        edges = tuple(
+            replace(edge, source=name) if edge.source == vertex and only_for in (None, edge.target) else edge
+            for edge in self.edges
+        )
         return QueryGraph({**self.vertices, name: node}, (*edges, Edge(vertex, name)))
+
+    def copy_for(self, vertex: str, reader: str) -> tuple[QueryGraph, str]:
+        """A vertex that only `reader` reads: the vertex itself, or a copy if others read it too."""
+        if self.outputs(vertex) == [reader]:
+            return self, vertex
+        node = self.vertices[vertex]
+        name = self.fresh_name(node.implementation)
+        moved = [
+            replace(edge, source=name) if (edge.source, edge.target) == (vertex, reader) else edge
+            for edge in self.edges
+        ]
+        copied = [replace(edge, target=name) for edge in self.edges if edge.target == vertex]
+        return QueryGraph({**self.vertices, name: node}, (*moved, *copied)), name
 
     def remove(self, vertex: str) -> QueryGraph:
         """Take out a vertex with one input; what it fed is fed by that input."""

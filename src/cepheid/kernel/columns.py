@@ -46,8 +46,8 @@ class Interner:
         return list(self._numbers)
 
     def ranks(self) -> Int64s:
-        """int64[how many strings]: the place of each number in the order of UTF-8 bytes."""
-        if len(self._ranks) != len(self._numbers):
+        """int64[how many strings, at least 1]: the place of each number in the order of UTF-8 bytes."""
+        if len(self._ranks) < len(self._numbers):
             texts = [text.encode() for text in self._numbers]
             self._ranks = np.empty(len(texts), dtype=np.int64)
             self._ranks[sorted(range(len(texts)), key=texts.__getitem__)] = np.arange(len(texts))

@@ -118,3 +118,19 @@ def show_cell(column: str, position: Position) -> str:
     if position.shift > 0:
         return f"NEXT({name}, {position.shift})"
     return name
+
+
+def split_conjunction(condition: Expression | None) -> list[Expression]:
+    """The parts that must all be true for the condition to be true; none if there is no condition."""
+    if condition is None:
+        return []
+    if isinstance(condition, Call) and condition.function == "and":
+        return [part for argument in condition.arguments for part in split_conjunction(argument)]
+    return [condition]
+
+
+def join_conjunction(parts: list[Expression]) -> Expression | None:
+    """The condition that all parts are true; None if there are none."""
+    if len(parts) < 2:
+        return parts[0] if parts else None
+    return Call("and", tuple(parts), "bool")

@@ -12,10 +12,8 @@ from collections.abc import Iterable
 
 from sqlglot import exp
 
-from cepheid.errors import InvalidOrder, InvalidQuery, InvalidWithin, NotSupportedYet, Span, UnknownVariable
-from cepheid.event_time import can_order, in_microseconds, is_event_time
+from cepheid.errors import InvalidQuery, NotSupportedYet, Span, UnknownVariable
 from cepheid.graph.operators import Project, RowPattern
-from cepheid.graph.operators.project import quote_name
 from cepheid.graph.operators.row_pattern import OutputCell
 from cepheid.kernel.expression import Expression, Position
 from cepheid.kernel.pattern import (
@@ -32,12 +30,13 @@ from cepheid.kernel.pattern import (
 from cepheid.kernel.pattern import (
     RowPattern as Pattern,
 )
+from cepheid.language.bind_order import bind_order, plain_column, read_within
 from cepheid.language.measures import MeasureBinder
 from cepheid.language.navigation import Path, position_of
 from cepheid.language.parser import span_of
 from cepheid.language.scalar import ScalarBinder
 from cepheid.language.scope import EventInput, InputColumn, Variables
-from cepheid.language.syntax import MatchRecognizeClause, Name, OrderTerm, Within
+from cepheid.language.syntax import MatchRecognizeClause, Name
 
 COMING = {Permutation: "PERMUTE", Exclusion: "exclusion {- -}", Anchor: "an anchor (^ or $)"}
 
@@ -47,13 +46,13 @@ def bind_match_recognize(clause: MatchRecognizeClause, source: EventInput) -> tu
     refuse_coming_patterns(clause.pattern)
     variables = _collect_variables(clause)
     keys = _bind_keys(clause, source)
-    bind_order(clause.order_by, source, clause.span, clause.within)
+    ordered = bind_order(clause.order_by, source, clause.head, clause.within)
     conditions = _bind_conditions(clause, source, variables)
     all_rows = clause.rows_per_match == "all"
     if clause.empty_matches == "with_unmatched":
-        raise NotSupportedYet("ALL ROWS PER MATCH WITH UNMATCHED ROWS", span=clause.span)
+        raise NotSupportedYet("ALL ROWS PER MATCH WITH UNMATCHED ROWS", span=clause.head)
     measures = MeasureBinder(source, variables, all_rows)
-    outputs = _bind_outputs(clause, source, keys, measures)
+    outputs = _bind_outputs(clause, source, keys, ordered, measures)
     cells = measures.named_cells()
     node = RowPattern(
         program=RowPatternProgram(
@@ -65,7 +64,7 @@ def bind_match_recognize(clause: MatchRecognizeClause, source: EventInput) -> tu
         ),
         cells=cells,
         keys=len(keys),
-        order=len(clause.order_by),
+        order=len(ordered),
         all_rows=all_rows,
         show_empty=clause.empty_matches != "omit",
     )
@@ -99,14 +98,14 @@ def _collect_variables(clause: MatchRecognizeClause) -> Variables:
 def _resolve_name(variables: Variables, name: Name) -> tuple[str, ...]:
     found = variables.members.get(name.text.lower())
     if found is None:
-        raise UnknownVariable(name.text, (members[0] for members in variables.members.values()), span=name.span)
+        raise UnknownVariable(name.text, variables.names(), span=name.span)
     return found
 
 
 def _bind_keys(clause: MatchRecognizeClause, source: EventInput) -> list[InputColumn]:
     keys: list[InputColumn] = []
     for number, written in enumerate(clause.partition_by):
-        column = source.column(_plain_column(written, "PARTITION BY"))
+        column = source.column(plain_column(written, "PARTITION BY"))
         if column.layout.startswith("_key"):
             raise InvalidQuery(f'PARTITION BY names "{column.name}" twice', span=span_of(written))
         if column.kind is None:
@@ -114,68 +113,6 @@ def _bind_keys(clause: MatchRecognizeClause, source: EventInput) -> list[InputCo
         source.layouts[column.name] = f"_key{number}"
         keys.append(source.named(column.name))
     return keys
-
-
-def _plain_column(written: exp.Expression, clause: str) -> exp.Column:
-    if isinstance(written, exp.Paren):
-        return _plain_column(written.this, clause)
-    if isinstance(written, exp.Column):
-        return written
-    raise NotSupportedYet(
-        f'{clause} an expression ("{written.sql()}")', span=span_of(written), hint="compute it in a subquery"
-    )
-
-
-def bind_order(
-    terms: tuple[OrderTerm, ...], source: EventInput, around: Span, within: Within | None
-) -> list[InputColumn]:
-    """Give the ORDER BY columns their places in the layout; the first is the event's time."""
-    if not terms:
-        raise InvalidOrder(
-            "events have no order: ORDER BY is missing", span=around, hint=f"add ORDER BY {_guess_time(source)}"
-        )
-    ordered: list[InputColumn] = []
-    for number, term in enumerate(terms):
-        column = source.column(_plain_column(term.expression, "ORDER BY"))
-        if term.descending:
-            raise NotSupportedYet("ORDER BY ... DESC in a pattern", span=term.span)
-        if not can_order(column.type):
-            raise InvalidOrder(
-                f'column "{column.name}" of type {column.type} does not order events',
-                span=term.span,
-                hint=f"order by a timestamp or a number, for instance {_guess_time(source)}",
-            )
-        if column.layout.startswith(("_key", "_time", "_order")):
-            # the value is needed in two places of the layout: compute the second one
-            source.computed[quote_name(column.name)] = ("_time" if number == 0 else f"_order{number}", column.type)
-        else:
-            source.layouts[column.name] = "_time" if number == 0 else f"_order{number}"
-        ordered.append(source.named(column.name))
-    if within is not None and not is_event_time(ordered[0].type):
-        raise InvalidWithin(
-            f'WITHIN needs event time, but "{ordered[0].name}" is {ordered[0].type}',
-            span=within.span,
-            hint=f"order by a timestamp, for instance {_guess_time(source)}",
-        )
-    return ordered
-
-
-def _guess_time(source: EventInput) -> str:
-    times = [field.name for field in source.schema if is_event_time(field.type)]
-    return times[0] if times else "a timestamp column"
-
-
-def read_within(within: Within | None) -> int | None:
-    if within is None:
-        return None
-    microseconds = in_microseconds(within.duration)
-    if microseconds <= 0:
-        raise InvalidWithin(
-            f"WITHIN must be longer than zero, not {within.duration.total_seconds():g} s",
-            span=within.span,
-            hint="write for instance WITHIN INTERVAL '10' SECOND",
-        )
-    return microseconds
 
 
 def _bind_conditions(
@@ -206,7 +143,11 @@ def _bind_skip(clause: MatchRecognizeClause, variables: Variables) -> Skip:
 
 
 def _bind_outputs(
-    clause: MatchRecognizeClause, source: EventInput, keys: list[InputColumn], measures: MeasureBinder
+    clause: MatchRecognizeClause,
+    source: EventInput,
+    keys: list[InputColumn],
+    ordered: list[InputColumn],
+    measures: MeasureBinder,
 ) -> tuple[tuple[str, str], ...]:
     """Columns of the result, in the standard's order, as SQL over cells."""
 
@@ -219,18 +160,22 @@ def _bind_outputs(
     if clause.rows_per_match == "one":
         outputs += computed
     else:
-        ordered = [source.named(name) for name in _ordered_names(clause, source)]
         leading = {column.name for column in (*keys, *ordered)}
         outputs += [row_cell(column) for column in ordered if column.name not in {key.name for key in keys}]
         outputs += computed
         outputs += [row_cell(source.named(name)) for name in source.schema.names if name not in leading]
-    refuse_double_names((name for name, _ in outputs), clause.span)
+    _check_names(clause, [name for name, _ in outputs])
     return tuple(outputs)
 
 
-def _ordered_names(clause: MatchRecognizeClause, source: EventInput) -> list[str]:
-    names = [source.column(_plain_column(term.expression, "ORDER BY")).name for term in clause.order_by]
-    return list(dict.fromkeys(names))
+def _check_names(clause: MatchRecognizeClause, names: list[str]) -> None:
+    if not names:
+        raise InvalidQuery("the pattern gives no columns", span=clause.head, hint="add MEASURES, or ALL ROWS PER MATCH")
+    measured = {measure.name.text: measure.name.span for measure in clause.measures}
+    others = list(names)
+    for name, span in measured.items():
+        others.remove(name)
+        refuse_double_names([*others, name], span)
 
 
 def refuse_double_names(names: Iterable[str], span: Span | None) -> None:

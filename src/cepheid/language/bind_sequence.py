@@ -9,15 +9,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+import pyarrow as pa
 from sqlglot import exp
 
-from cepheid.errors import InvalidOrder, InvalidQuery, NotSupportedYet
-from cepheid.event_time import is_event_time
+from cepheid.errors import InvalidOrder, InvalidQuery, NotSupportedYet, TypeMismatch
 from cepheid.graph.operators import Project, Sequence
 from cepheid.graph.operators.row_pattern import OutputCell
 from cepheid.kernel.expression import Call, Expression, Position, list_cells
 from cepheid.kernel.pattern import SequenceProgram, Step
-from cepheid.language.bind_match_recognize import bind_order, read_within
+from cepheid.language.bind_order import bind_order, list_times, read_within
 from cepheid.language.navigation import Path
 from cepheid.language.parser import span_of
 from cepheid.language.scalar import ScalarBinder
@@ -27,7 +27,7 @@ from cepheid.language.syntax import OrderTerm, SequenceClause
 
 @dataclass
 class SequenceBinder:
-    """Binds one clause; afterwards, `cell_for` serves the rest of the query."""
+    """Binds one clause: `bind`, then `cell_for` each column that the rest of the query reads, then `node`."""
 
     clause: SequenceClause
     inputs: Mapping[str, EventInput]  # by stream name as written, lower case
@@ -47,20 +47,26 @@ class SequenceBinder:
         self.streams = list(dict.fromkeys(term.stream.text.lower() for term in self.clause.terms))
         self.stream_of = {term.variable.text: term.stream.text.lower() for term in self.clause.terms}
 
-    def bind(self) -> tuple[list[Project], Sequence]:
-        """One projection per stream, and the sequence without cells: the query's columns add those."""
-        order = self._bind_orders()
-        parts = _split_and(self.clause.where)
-        keys, rest = self._find_keys(parts)
-        steps = self._bind_steps(rest)
-        node = Sequence(
-            program=SequenceProgram(steps, self.clause.strategy, read_within(self.clause.within)),
-            cells=(),
+    def bind(self) -> None:
+        """Order, keys and conditions; only then columns have their places in the layout."""
+        self._bind_orders()
+        self.keys, rest = self._find_keys(_split_and(self.clause.where))
+        self.steps = self._bind_steps(rest)
+
+    def layouts(self) -> dict[str, Project]:
+        """The projection of each stream into the event layout."""
+        return {stream: Project(columns=self.inputs[stream].projection()) for stream in self.streams}
+
+    def node(self) -> Sequence:
+        if not self.cells:  # a row without cells would be no row
+            self.cells[OutputCell(name="_time", column="_time", position=Position((self.steps[0].variable,)))] = None
+        return Sequence(
+            program=SequenceProgram(self.steps, self.clause.strategy, read_within(self.clause.within)),
+            cells=tuple(self.cells),
             streams=tuple(self.streams),
-            keys=keys,
-            order=order,
+            keys=self.keys,
+            order=self.order,
         )
-        return [Project(columns=self.inputs[stream].projection()) for stream in self.streams], node
 
     def cell_for(self, column: exp.Column) -> str:
         """The output column that stands for `a.x` in the rest of the query."""
@@ -84,14 +90,22 @@ class SequenceBinder:
         source = self.inputs[self.stream_of[variable]]
         return source, source.column(column), Position((variable,))
 
-    def _bind_orders(self) -> int:
+    def _bind_orders(self) -> None:
+        ordered: list[list[InputColumn]] = []
         for stream in self.streams:
             source = self.inputs[stream]
             terms = self.clause.order_by or (_only_time(source, self.clause),)
-            bind_order(terms, source, self.clause.span, self.clause.within)
-        return max(1, len(self.clause.order_by))
+            ordered.append(bind_order(terms, source, self.clause.head, self.clause.within))
+            if not all(map(_can_meet, ordered[0], ordered[-1])):
+                kinds = " and ".join(", ".join(str(column.type) for column in columns) for columns in ordered)
+                raise TypeMismatch(
+                    f"the streams are ordered by different types: {kinds}",
+                    span=terms[0].span or self.clause.head,
+                    hint="cast one of them in a subquery",
+                )
+        self.order = len(ordered[0])
 
-    def _find_keys(self, parts: list[exp.Expression]) -> tuple[int, list[exp.Expression]]:
+    def _find_keys(self, parts: list[exp.Expr]) -> tuple[int, list[exp.Expr]]:
         """How many keys the equalities make, and the conditions that are left."""
         if self.clause.strategy == "strict":
             return 0, parts  # neighbours in the whole stream: keys must not part it
@@ -113,7 +127,7 @@ class SequenceBinder:
                 implied |= {(variable, chosen[self.stream_of[variable]]) for variable in self.stream_of}
         return keys, [part for part in parts if not self._is_implied(part, implied)]
 
-    def _equal_columns(self, parts: list[exp.Expression]) -> list[set[tuple[str, str]]]:
+    def _equal_columns(self, parts: list[exp.Expr]) -> list[set[tuple[str, str]]]:
         """Classes of (variable, column) that equalities tie together."""
         classes: list[set[tuple[str, str]]] = []
         for part in parts:
@@ -125,11 +139,13 @@ class SequenceBinder:
             classes.append(set(sides).union(*touching))
         return classes
 
-    def _equality(self, part: exp.Expression) -> tuple[tuple[str, str], tuple[str, str]] | None:
-        if not (isinstance(part, exp.EQ) and all(isinstance(side, exp.Column) for side in (part.left, part.right))):
+    def _equality(self, part: exp.Expr) -> tuple[tuple[str, str], tuple[str, str]] | None:
+        if not isinstance(part, exp.EQ):
             return None
-        sides = [self.resolve(side, Path()) for side in (part.left, part.right)]
-        if sides[0][1].kind is None or sides[0][1].kind != sides[1][1].kind:
+        sides = [self.resolve(side, Path()) for side in (part.left, part.right) if isinstance(side, exp.Column)]
+        if len(sides) < 2:
+            return None
+        if not _can_meet(sides[0][1], sides[1][1]):
             return None
         left, right = ((position.variables[0], column.name) for _, column, position in sides)
         return left, right
@@ -143,11 +159,11 @@ class SequenceBinder:
                 return None
         return chosen
 
-    def _is_implied(self, part: exp.Expression, implied: set[tuple[str, str]]) -> bool:
+    def _is_implied(self, part: exp.Expr, implied: set[tuple[str, str]]) -> bool:
         sides = self._equality(part)
         return sides is not None and all(side in implied for side in sides)
 
-    def _bind_steps(self, parts: list[exp.Expression]) -> tuple[Step, ...]:
+    def _bind_steps(self, parts: list[exp.Expr]) -> tuple[Step, ...]:
         binder = ScalarBinder(self.resolve)
         order = {variable: number for number, variable in enumerate(self.stream_of)}
         conditions: list[list[Expression]] = [[] for _ in order]
@@ -162,18 +178,27 @@ class SequenceBinder:
 
 
 def _only_time(source: EventInput, clause: SequenceClause) -> OrderTerm:
-    times = [column.name for column in source.schema if is_event_time(column.type)]
+    times = list_times(source.schema)
     if len(times) != 1:
         found = f"it has {', '.join(times)}" if times else "it has none"
         raise InvalidOrder(
             f'ORDER BY is missing, and stream "{source.label}" does not have exactly one timestamp column: {found}',
-            span=clause.span,
-            hint="add ORDER BY <column> after SEQ(...)",
+            span=clause.head,
+            hint=f"add ORDER BY {times[0] if times else '<column>'} behind SEQ(...)",
         )
     return OrderTerm(exp.column(times[0], quoted=True))
 
 
-def _split_and(condition: exp.Expression | None) -> list[exp.Expression]:
+def _can_meet(left: InputColumn, right: InputColumn) -> bool:
+    """Can the two share one column of the layout, so that equal values look equal in it?"""
+    if left.type == right.type:
+        return left.kind is not None
+    integers = all(pa.types.is_integer(column.type) for column in (left, right))
+    times = all(pa.types.is_timestamp(column.type) and column.type.tz is None for column in (left, right))
+    return left.kind == right.kind and (integers or times)
+
+
+def _split_and(condition: exp.Expr | None) -> list[exp.Expr]:
     if condition is None:
         return []
     if isinstance(condition, exp.And):
@@ -187,36 +212,3 @@ def _join_and(parts: list[Expression]) -> Expression | None:
     if len(parts) < 2:
         return parts[0] if parts else None
     return Call("and", tuple(parts), "bool")
-
-
-def replace_columns(relation: exp.Expression, binder: SequenceBinder) -> exp.Expression:
-    """The rest of the query, reading cells of the placeholder instead of `a.x`."""
-    placeholder = binder.clause.placeholder
-
-    def read_cell(node: exp.Expression) -> exp.Expression:
-        if isinstance(node, exp.Star) and not isinstance(node.parent, exp.Count):
-            raise InvalidQuery(
-                "SELECT * has no meaning over SEQ", span=span_of(node), hint="name the columns: a.x, b.y AS z"
-            )
-        if not isinstance(node, exp.Column) or not _is_event_column(node, binder):
-            return node
-        cell = exp.column(binder.cell_for(node), quoted=True)
-        return exp.alias_(cell, node.name, quoted=True) if isinstance(node.parent, exp.Select) else cell
-
-    found = next(table for table in relation.find_all(exp.Table) if table.name == placeholder)
-    select = found.find_ancestor(exp.Select)
-    assert select is not None, "SEQ stands in the FROM of a SELECT"
-    if select is relation:
-        return relation.transform(read_cell)
-    select.replace(select.transform(read_cell))
-    return relation
-
-
-def _is_event_column(column: exp.Column, binder: SequenceBinder) -> bool:
-    qualifier = column.args.get("table")
-    if qualifier is not None:
-        return qualifier.name.lower() in binder.variables.members
-    holders = [name for name, source in binder.inputs.items() if source.find_name(column.name)]
-    if holders:
-        binder.resolve(column, Path())  # raises: of which event?
-    return False

@@ -8,29 +8,44 @@ Sink
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 from sqlglot import exp
+from sqlglot.errors import ParseError
 
-from cepheid.errors import UnknownStream
+from cepheid.errors import InvalidQuery, UnknownStream
 from cepheid.graph.cell_types import type_of_cell
 from cepheid.graph.node import PlanNode
-from cepheid.graph.operators import Filter, Project, Relation, Sink, Source
+from cepheid.graph.operators import Filter, Project, Relation, RowPattern, Sink, Source
 from cepheid.graph.operators.project import quote_name
-from cepheid.graph.operators.row_pattern import OutputCell
 from cepheid.graph.query_graph import QueryGraph
 from cepheid.language.bind_match_recognize import bind_match_recognize, refuse_double_names
-from cepheid.language.bind_sequence import SequenceBinder, replace_columns
+from cepheid.language.bind_sequence import SequenceBinder
+from cepheid.language.host_refusal import place_refusal
 from cepheid.language.parser import span_of
 from cepheid.language.scope import Describe, EventInput
-from cepheid.language.syntax import MatchRecognizeClause, Name, ParsedQuery, SequenceClause
+from cepheid.language.simple_select import SimpleSelect, find_items, is_plain_item, only_item, split_select
+from cepheid.language.syntax import EventClause, MatchRecognizeClause, Name, ParsedQuery, SequenceClause
 
 
-@dataclass
+def bind_query(parsed: ParsedQuery, schemas: Mapping[str, pa.Schema], describe: Describe) -> QueryGraph:
+    """The graph of a query over streams with these schemas; `describe` asks the host for types of SQL."""
+
+    def ask(sql: str, known: Mapping[str, pa.Schema]) -> pa.Schema:
+        try:
+            return describe(sql, known)
+        except ParseError as problem:  # our dialect reads a little more than can be written for the host
+            message = str(problem).split(". ", 1)[0]
+            raise InvalidQuery(f"the host's SQL engine cannot be told this: {message}") from problem
+
+    return _Binder(schemas, ask).bind(parsed)
+
+
+@dataclass(frozen=True, slots=True)
 class _Table:
-    """Something that can stand in FROM: a vertex, and the schema of its rows."""
+    """Something that can stand in FROM: a vertex, the schema of its rows, and what people call it."""
 
     vertex: str
     schema: pa.Schema
@@ -42,197 +57,274 @@ class _Binder:
     schemas: Mapping[str, pa.Schema]
     describe: Describe
     graph: QueryGraph = field(default_factory=QueryGraph)
-    tables: dict[str, _Table] = field(default_factory=dict)
+    tables: dict[str, _Table] = field(default_factory=dict)  # by placeholder
+    carriers: dict[str, exp.Table] = field(default_factory=dict)  # by placeholder: where the clause stands
+    variables: dict[str, set[str]] = field(default_factory=dict)  # by placeholder of a SEQ: lower case
+    roots: list[tuple[exp.Expr, exp.Expr | None]] = field(default_factory=list)  # trees apart, and where they belong
 
     def bind(self, parsed: ParsedQuery) -> QueryGraph:
-        relation = parsed.relation
-        for clause in parsed.clauses:
+        relation = parsed.relation.copy()
+        name_outputs(relation)
+        clauses = [_copy_clause(clause) for clause in parsed.clauses]
+        self.find_carriers(relation, clauses)
+        for clause in clauses:
             if isinstance(clause, MatchRecognizeClause):
-                self.add_match_recognize(clause, relation)
+                self.tables[clause.placeholder] = self.add_match_recognize(clause)
             else:
-                relation = self.add_sequence(clause, relation)
-        vertex = self.add_remainder(relation)
-        self.add(Sink(), vertex)
+                self.tables[clause.placeholder] = self.add_sequence(clause)
+        self.add(Sink(), self.add_query(relation).vertex)
         return self.graph
+
+    def find_carriers(self, relation: exp.Expression, clauses: Iterable[EventClause]) -> None:
+        inputs = {clause.placeholder: clause.source for clause in clauses if isinstance(clause, MatchRecognizeClause)}
+        placeholders = {clause.placeholder for clause in clauses}
+        for tree in (relation, *inputs.values()):
+            self.carriers |= {table.name: table for table in tree.find_all(exp.Table) if table.name in placeholders}
+        self.roots = [(source, self.carriers[placeholder]) for placeholder, source in inputs.items()]
+        for clause in clauses:
+            if isinstance(clause, SequenceClause):
+                self.variables[clause.placeholder] = {term.variable.text.lower() for term in clause.terms}
 
     def add(self, node: PlanNode, *inputs: str) -> str:
         self.graph, vertex = self.graph.add(node, inputs)
         return vertex
 
-    def add_match_recognize(self, clause: MatchRecognizeClause, relation: exp.Expression) -> None:
-        table = self.find_source(clause.source, relation)
+    # --- event constructs --------------------------------------------------------------------------------
+    def add_match_recognize(self, clause: MatchRecognizeClause) -> _Table:
+        assert isinstance(clause.source, exp.Table | exp.Subquery), "_copy_clause made it one"
+        table = self.find_item(clause.source)
         source = EventInput(table.label, table.schema, self.describe)
         layout, pattern, measures = bind_match_recognize(clause, source)
-        cells = self.add(pattern, self.add(layout, table.vertex))
-        vertex = self.add(measures, cells)
-        schema = self._describe_measures(source, pattern.cells, measures)
-        self.tables[clause.placeholder] = _Table(vertex, schema, clause.placeholder)
+        schema = self.describe_measures(clause, source, pattern, measures)
+        vertex = self.add(measures, self.add(pattern, self.add(layout, table.vertex)))
+        return _Table(vertex, schema, "MATCH_RECOGNIZE")
 
-    def _describe_measures(self, source: EventInput, cells: tuple[OutputCell, ...], measures: Project) -> pa.Schema:
-        layout = {source.layout_of(name): source.schema.field(name).type for name in source.schema.names}
-        layout |= {name: kind for name, kind in source.computed.values()}
-        given = pa.schema([(cell.name, type_of_cell(cell, layout)) for cell in cells])
-        columns = ", ".join(f"{sql} AS {quote_name(name)}" for name, sql in measures.columns)
-        if not measures.columns:
-            return pa.schema([])
-        return self.describe(f"SELECT {columns} FROM _input", {"_input": given})
+    def describe_measures(
+        self, clause: MatchRecognizeClause, source: EventInput, pattern: RowPattern, measures: Project
+    ) -> pa.Schema:
+        layout = source.layout_types()
+        given = {"_input": pa.schema([(cell.name, type_of_cell(cell, layout)) for cell in pattern.cells])}
 
-    def add_sequence(self, clause: SequenceClause, relation: exp.Expression) -> exp.Expression:
+        def ask(columns: Iterable[tuple[str, str]]) -> pa.Schema:
+            chosen = ", ".join(f"{sql} AS {quote_name(name)}" for name, sql in columns)
+            return self.describe(f"SELECT {chosen} FROM _input", given)
+
+        try:
+            return ask(measures.columns)
+        except InvalidQuery:
+            written = {measure.name.text: measure.expression for measure in clause.measures}
+            for name, sql in measures.columns:
+                try:
+                    ask([(name, sql)])
+                except InvalidQuery as problem:
+                    span = span_of(written[name]) if name in written else clause.head
+                    raise InvalidQuery(problem.message, span=span, hint=problem.hint) from None
+            raise
+
+    def add_sequence(self, clause: SequenceClause) -> _Table:
+        carrier = self.carriers[clause.placeholder]
         inputs: dict[str, EventInput] = {}
         vertices: dict[str, str] = {}
         for term in clause.terms:
-            table = self.find_name(term.stream)
-            key = term.stream.text.lower()
-            vertices[key] = table.vertex
-            inputs.setdefault(key, EventInput(table.label, table.schema, self.describe, prefix=f"{table.label}."))
+            stream = term.stream.text.lower()
+            table = self.find_name(term.stream, carrier)
+            vertices[stream] = table.vertex
+            inputs.setdefault(stream, EventInput(table.label, table.schema, self.describe, prefix=f"{table.label}."))
         binder = SequenceBinder(clause, inputs)
-        layouts, node = binder.bind()
-        relation = replace_columns(relation, binder)
-        # columns found by the rest of the query are part of the layouts already: projections give everything
-        feeds = [self.add(layout, vertices[stream]) for layout, stream in zip(layouts, binder.streams, strict=True)]
-        cells = tuple(binder.cells)
-        vertex = self.add(type(node)(**{**node.__dict__, "cells": cells}), *feeds)
-        types = {cell.name: self._cell_source_type(binder, cell.name) for cell in cells}
-        self.tables[clause.placeholder] = _Table(vertex, pa.schema(list(types.items())), clause.placeholder)
-        return relation
+        binder.bind()
+        self.read_cells(binder, carrier)
+        feeds = [self.add(layout, vertices[stream]) for stream, layout in binder.layouts().items()]
+        node = binder.node()
+        layout_types = {name: kind for source in inputs.values() for name, kind in source.layout_types().items()}
+        schema = pa.schema([(cell.name, type_of_cell(cell, layout_types)) for cell in node.cells])
+        return _Table(self.add(node, *feeds), schema, "SEQ")
 
-    def _cell_source_type(self, binder: SequenceBinder, name: str) -> pa.DataType:
-        variable, _, column = name.partition(".")
-        return binder.inputs[binder.stream_of[variable]].schema.field(column).type
+    def read_cells(self, binder: SequenceBinder, carrier: exp.Table) -> None:
+        """Let the SELECT around a SEQ read cells instead of `a.x`."""
+        select = carrier.find_ancestor(exp.Select)
+        assert select is not None, "SEQ stands in the FROM of a SELECT"
+        for item in select.expressions:
+            if isinstance(item.this if isinstance(item, exp.Column) else item, exp.Star):
+                raise InvalidQuery(
+                    "SELECT * has no meaning over SEQ", span=span_of(item), hint="name the columns: a.x, b.y AS z"
+                )
+        for column in list(select.find_all(exp.Column)):
+            if not self.belongs_to(column, select, carrier.name):
+                continue
+            cell = exp.column(binder.cell_for(column), quoted=True)
+            place = span_of(column)
+            if place is not None:
+                cell.this.meta.update(start=place.start, end=place.end - 1)
+            is_output = column.parent is select and column.arg_key == "expressions"
+            column.replace(exp.alias_(cell, column.name, quoted=True) if is_output else cell)
 
-    def find_source(self, written: exp.Expression, relation: exp.Expression) -> _Table:
-        """The input of a clause: a stream, a subquery or a CTE."""
-        ctes = _ctes_of(relation)
-        if isinstance(written, exp.Table) and written.name.lower() not in ctes and not written.args.get("joins"):
-            alias = written.args.get("alias")
-            if alias is None or not alias.args.get("columns"):
-                return self.find_name(Name(written.name, span_of(written)))
-        select = exp.select("*").from_(written.copy())
-        for name in _needed_ctes(select, ctes):
-            select = select.with_(name, as_=ctes[name].this.copy())
-        vertex, schema = self.add_relation(select)
-        label = written.alias_or_name or "the subquery"
-        return _Table(vertex, schema, label)
+    def belongs_to(self, column: exp.Column, select: exp.Select, placeholder: str) -> bool:
+        """Is this a column of the SEQ?  A nearer FROM may give its qualifier another meaning."""
+        qualifier = column.table.lower()
+        scope = column.find_ancestor(exp.Select)
+        if not qualifier:  # the name of an output, or of a column of another table; else it says too little
+            outputs = [item for item in select.expressions if item.alias.lower() == column.name.lower()]
+            is_output = any(column.find_ancestor(exp.Alias) is not item for item in outputs)
+            return scope is select and len(list(find_items(select))) == 1 and not is_output
+        while scope is not None and scope is not select:
+            if qualifier in self.names_in(scope):
+                return False
+            scope = scope.find_ancestor(exp.Select)
+        others = self.names_in(select) - self.variables[placeholder]
+        return qualifier in self.variables[placeholder] or (scope is select and not others - {placeholder})
 
-    def find_name(self, name: Name) -> _Table:
-        known = {**{stream.lower(): stream for stream in self.schemas}, **{table: table for table in self.tables}}
-        stream = known.get(name.text.lower())
+    def names_in(self, select: exp.Select) -> set[str]:
+        """What can qualify columns: tables of FROM, and variables of its SEQ."""
+        names = {item.alias_or_name.lower() for item in find_items(select)}
+        return names.union(*(self.variables.get(name, ()) for name in names))
+
+    # --- the relational part -----------------------------------------------------------------------------
+    def find_item(self, item: exp.Table | exp.Subquery) -> _Table:
+        """What stands in FROM: a stream, a CTE, an event construct or a subquery."""
+        if isinstance(item, exp.Table):
+            return self.find_name(name_of(item), item)
+        return replace(self.add_query(item.this), label=item.alias or "the subquery")
+
+    def find_name(self, name: Name, at: exp.Expr) -> _Table:
+        """What a name means at a place in the query."""
+        cte = self.visible_ctes(at).get(name.text.lower())
+        if cte is not None:
+            return replace(self.add_cte(cte), label=cte.alias)
+        if name.text in self.tables:
+            return self.tables[name.text]
+        stream = next((stream for stream in self.schemas if stream.lower() == name.text.lower()), None)
         if stream is None:
             raise UnknownStream(name.text, self.schemas, span=name.span)
-        if stream not in self.tables:
-            schema = self.schemas[stream]
-            vertex = self.add(Source(name=stream, columns=tuple(schema.names)))
-            self.tables[stream] = _Table(vertex, schema, stream)
-        return self.tables[stream]
+        schema = self.schemas[stream]
+        return _Table(self.add(Source(name=stream, columns=tuple(schema.names))), schema, stream)
 
-    def add_relation(self, query: exp.Expression) -> tuple[str, pa.Schema]:
-        """Leave a whole query to the host."""
-        names: dict[str, _Table] = {}
-        ctes = {cte.alias.lower() for cte in query.find_all(exp.CTE)}
-        query = query.copy()
-        for table in query.find_all(exp.Table):
-            if table.name.lower() in ctes or not table.name:
-                continue
-            found = self.find_name(Name(table.name, span_of(table)))
-            names[found.label] = found
-            if table.name != found.label:
-                table.set("this", exp.to_identifier(found.label, quoted=True))
-        sql = query.sql(dialect="trino")
-        schema = self.describe(sql, {name: table.schema for name, table in names.items()})
-        refuse_double_names(schema.names, None)
-        node = Relation(sql=sql, inputs=tuple(names))
-        return self.add(node, *(table.vertex for table in names.values())), schema
+    def add_cte(self, cte: exp.CTE) -> _Table:
+        with_clause = cte.parent
+        assert with_clause is not None, "a CTE stands in WITH"
+        if not with_clause.args.get("recursive") and not cte.args["alias"].args.get("columns"):
+            return self.add_query(cte.this)
+        query = exp.select("*").from_(exp.to_identifier(cte.alias, quoted=True))
+        query.set("with_", with_clause.copy())
+        self.roots.append((query, self.around(with_clause.parent)))
+        return self.add_relation(query)
 
-    def add_remainder(self, relation: exp.Expression) -> str:
-        simple = _split_simple(relation, self.tables)
-        if simple is None:
-            return self.add_relation(relation)[0]
-        table, predicate, columns = simple
-        self.add_relation_check(relation)
-        vertex = table.vertex
-        if predicate is not None:
-            vertex = self.add(Filter(predicate=predicate), vertex)
-        return self.add(Project(columns=columns), vertex) if columns else vertex
+    def visible_ctes(self, at: exp.Expr) -> dict[str, exp.CTE]:
+        """The CTEs that can be named here, by name in lower case: the nearest one of each name."""
+        found: dict[str, exp.CTE] = {}
+        node: exp.Expr | None = at
+        while node is not None:
+            is_cte = isinstance(node, exp.CTE)
+            with_clause = node.parent if is_cte else node.args.get("with_")
+            if with_clause is not None:
+                for cte in with_clause.expressions:
+                    if cte is node and not with_clause.args.get("recursive"):
+                        break  # a CTE sees those before it
+                    found.setdefault(cte.alias.lower(), cte)
+                node = with_clause.parent
+            node = self.around(node)
+        return found
 
-    def add_relation_check(self, relation: exp.Expression) -> None:
-        """Let the host describe it, for its errors, without keeping the vertex."""
+    def around(self, node: exp.Expr | None) -> exp.Expr | None:
+        """The node above; above the input of a clause, the table that carries the clause."""
+        if node is None or node.parent is not None:
+            return node and node.parent
+        return next((owner for root, owner in self.roots if root is node), None)
+
+    def add_query(self, query: exp.Expr) -> _Table:
+        """The rows of a query: simple ones as Filter and Project, others left whole to the host."""
         graph = self.graph
-        self.add_relation(relation)
+        item = only_item(query)
+        if item is not None and isinstance(query, exp.Select):
+            table = self.find_item(item)
+            simple = split_select(query, item, table.schema)
+            if simple is not None and self.is_row_wise(simple, query, table):
+                return self.add_simple(simple, query, table)
         self.graph = graph
+        return self.add_relation(query)
+
+    def is_row_wise(self, simple: SimpleSelect, query: exp.Select, table: _Table) -> bool:
+        """A function that sqlglot does not know may be an aggregate: then the host refuses a column beside it."""
+        if not query.find(exp.Anonymous) or not simple.columns:
+            return True
+        columns = [quote_name(table.schema.names[0]), *(sql for _, sql in simple.columns)]
+        try:
+            self.describe(f"SELECT {', '.join(columns)} FROM _input", {"_input": table.schema})
+        except InvalidQuery:
+            return False
+        return True
+
+    def add_simple(self, simple: SimpleSelect, query: exp.Select, table: _Table) -> _Table:
+        columns = ", ".join(f"{sql} AS {quote_name(name)}" for name, sql in simple.columns) or "*"
+        where = f" WHERE {simple.predicate}" if simple.predicate is not None else ""
+        schema = self.ask_host(f"SELECT {columns} FROM _input{where}", {"_input": table}, query)
+        vertex = table.vertex
+        if simple.predicate is not None:
+            vertex = self.add(Filter(predicate=simple.predicate), vertex)
+        if simple.columns:
+            vertex = self.add(Project(columns=simple.columns), vertex)
+        return _Table(vertex, schema, table.label)
+
+    def add_relation(self, query: exp.Expr) -> _Table:
+        """Leave a whole query to the host; its own CTEs stay in it, those around it become inputs."""
+        inputs: dict[str, _Table] = {}
+        copy = query.copy()
+        for original, table in zip(query.find_all(exp.Table), copy.find_all(exp.Table), strict=True):
+            if not isinstance(table.this, exp.Identifier) or self.reads_own_cte(original, query):
+                continue
+            name = name_of(original)
+            found = self.find_name(name, original)
+            label = name.text if name.text in self.tables else found.label
+            inputs[label] = found
+            if table.name != label:
+                table.set("alias", table.args.get("alias") or exp.TableAlias(this=table.this.copy()))
+                table.set("this", exp.to_identifier(label, quoted=True))
+        sql = copy.sql(dialect="trino", comments=False)
+        schema = self.ask_host(sql, inputs, query)
+        vertices = [table.vertex for table in inputs.values()]
+        return _Table(self.add(Relation(sql=sql, inputs=tuple(inputs)), *vertices), schema, "the query")
+
+    def reads_own_cte(self, table: exp.Table, query: exp.Expr) -> bool:
+        node: exp.Expr | None = self.visible_ctes(table).get(table.name.lower())
+        while node is not None and node is not query:
+            node = node.parent
+        return node is query
+
+    def ask_host(self, sql: str, inputs: Mapping[str, _Table], query: exp.Expr) -> pa.Schema:
+        try:
+            schema = self.describe(sql, {name: table.schema for name, table in inputs.items()})
+        except InvalidQuery as problem:
+            raise place_refusal(problem, query, {table.label: table.schema for table in inputs.values()}) from None
+        refuse_double_names(schema.names, span_of(query.expressions[-1]) if query.expressions else None)
+        return schema
 
 
-def bind_query(parsed: ParsedQuery, schemas: Mapping[str, pa.Schema], describe: Describe) -> QueryGraph:
-    """The graph of a query over streams with these schemas; `describe` asks the host for types of SQL."""
-    return _Binder(schemas, describe).bind(parsed)
+def _copy_clause(clause: EventClause) -> EventClause:
+    """A copy that may be changed; an input that does more than name something becomes a subquery."""
+    if isinstance(clause, SequenceClause):
+        return clause
+    source = clause.source.copy()
+    if not is_plain_item(source):
+        source = exp.select("*").from_(source, copy=False).subquery(source.alias_or_name or None, copy=False)
+    return replace(clause, source=source)
 
 
-def _ctes_of(relation: exp.Expression) -> dict[str, exp.CTE]:
-    return {cte.alias.lower(): cte for cte in relation.find_all(exp.CTE)}
+def name_of(table: exp.Table) -> Name:
+    return Name(".".join(part.name for part in table.parts), span_of(table.this))
 
 
-def _needed_ctes(query: exp.Expression, ctes: Mapping[str, exp.CTE]) -> list[str]:
-    """CTEs that a query reads, directly or through others, in the order in which they are written."""
-    needed: set[str] = set()
-    waiting = [query]
-    while waiting:
-        for table in waiting.pop().find_all(exp.Table):
-            name = table.name.lower()
-            if name in ctes and name not in needed:
-                needed.add(name)
-                waiting.append(ctes[name].this)
-    return [name for name in ctes if name in needed]
-
-
-_SIMPLE_PARTS = {"expressions", "from_", "from", "where", "kind"}
-_NOT_SIMPLE = (exp.AggFunc, exp.Window, exp.Subquery, exp.Select, exp.Unnest, exp.Exists, exp.Star)
-
-
-def _split_simple(
-    relation: exp.Expression, tables: Mapping[str, _Table]
-) -> tuple[_Table, str | None, tuple[tuple[str, str], ...]] | None:
-    """SELECT <columns> FROM <one event construct> [WHERE p], or None if it is more than that."""
-    if not isinstance(relation, exp.Select):
-        return None
-    if any(value for part, value in relation.args.items() if part not in _SIMPLE_PARTS):
-        return None
-    source = relation.find(exp.Table)
-    if (
-        source is None
-        or source.name not in tables
-        or source.args.get("joins")
-        or len(list(relation.find_all(exp.Table))) != 1
-    ):
-        return None
-    alias = source.args.get("alias")
-    if alias is not None and alias.args.get("columns"):
-        return None
-    table = tables[source.name]
-    star = len(relation.expressions) == 1 and isinstance(relation.expressions[0], exp.Star)
-    parts = [
-        *([] if star else relation.expressions),
-        *([relation.args["where"].this] if relation.args.get("where") else []),
-    ]
-    if any(part.find(*_NOT_SIMPLE) for part in parts):
-        return None
-    where = relation.args.get("where")
-    predicate = _plain_sql(where.this, table.schema) if where is not None else None
-    columns = (
-        ()
-        if star
-        else tuple((item.alias_or_name, _plain_sql(item.unalias(), table.schema)) for item in relation.expressions)
-    )
-    if any(not name for name, _ in columns):
-        return None
-    return table, predicate, columns
-
-
-def _plain_sql(expression: exp.Expression, schema: pa.Schema) -> str:
-    """SQL whose columns are unqualified and spelt as the input spells them."""
-    names = {name.lower(): name for name in schema.names}
-
-    def spell(node: exp.Expression) -> exp.Expression:
-        if isinstance(node, exp.Column):
-            return exp.column(names.get(node.name.lower(), node.name), quoted=True)
-        return node
-
-    return expression.transform(spell).sql(dialect="trino")
+def name_outputs(query: exp.Expr) -> None:
+    """Give every output of the query a name of our choice: hosts would choose different ones."""
+    while isinstance(query, exp.SetOperation | exp.Subquery):
+        query = query.this
+    if not isinstance(query, exp.Select):
+        return
+    seen: set[str] = set()
+    for number, item in enumerate(list(query.expressions)):
+        if item.is_star:
+            continue
+        is_named = isinstance(item, exp.Alias | exp.Aliases | exp.Column | exp.Dot)
+        name = item.alias_or_name if is_named else f"_col{number}"
+        refuse_double_names([*seen, name], span_of(item))
+        seen.add(name)
+        if not is_named:
+            item.replace(exp.alias_(item.copy(), name, quoted=True))

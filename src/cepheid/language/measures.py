@@ -11,15 +11,15 @@ from dataclasses import dataclass, field, replace
 import pyarrow as pa
 from sqlglot import exp
 
-from cepheid.errors import InvalidQuery, NotSupportedYet
+from cepheid.errors import InvalidQuery, NotSupportedYet, TypeMismatch
 from cepheid.graph.operators.row_pattern import Aggregate, OutputCell
 from cepheid.kernel.expression import Position
-from cepheid.language.navigation import Path, enter_navigation, position_of
+from cepheid.language.navigation import Path, enter_navigation, in_parentheses, position_of, rebuild
 from cepheid.language.parser import span_of
 from cepheid.language.scope import EventInput, Variables
 from cepheid.language.syntax import Measure
 
-AGGREGATES: dict[type[exp.Expression], Aggregate] = {
+AGGREGATES: dict[type[exp.Expr], Aggregate] = {
     exp.Count: "count", exp.Sum: "sum", exp.Avg: "mean", exp.Min: "min", exp.Max: "max",
 }  # fmt: skip
 SUMMABLE = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)
@@ -48,10 +48,10 @@ class MeasureBinder:
     def named_cells(self) -> tuple[OutputCell, ...]:
         return tuple(replace(cell, name=name) for cell, name in self.cells.items())
 
-    def _take_cells(self, node: exp.Expression, path: Path, final: bool) -> exp.Expression:
+    def _take_cells(self, node: exp.Expr, path: Path, final: bool) -> exp.Expr:
         inside = enter_navigation(node, path)
         if inside is not None:
-            return self._take_cells(*inside, final)
+            return in_parentheses(self._take_cells(*inside, final))
         if isinstance(node, exp.Anonymous):
             taken = self._take_special(node, path, final)
             if taken is not None:
@@ -64,18 +64,12 @@ class MeasureBinder:
             return self.cell(OutputCell(name="", column=column.layout, position=position, final=final))
         if isinstance(node, exp.Subquery | exp.Select | exp.Exists | exp.Window):
             raise NotSupportedYet(f"{node.key.upper()} in MEASURES", span=span_of(node))
-        return self._rebuild(node, path, final)
+        return rebuild(node, lambda child: self._take_cells(child, path, final))
 
-    def _rebuild(self, node: exp.Expression, path: Path, final: bool) -> exp.Expression:
-        copy = node.copy()
-        for original, child in zip(list(node.iter_expressions()), list(copy.iter_expressions()), strict=True):
-            child.replace(self._take_cells(original, path, final))
-        return copy
-
-    def _take_special(self, node: exp.Anonymous, path: Path, final: bool) -> exp.Expression | None:
+    def _take_special(self, node: exp.Anonymous, path: Path, final: bool) -> exp.Expr | None:
         name = node.name.upper()
         if name in ("RUNNING", "FINAL"):
-            return self._take_cells(node.expressions[0], path, name == "FINAL" or not self.all_rows)
+            return in_parentheses(self._take_cells(node.expressions[0], path, name == "FINAL" or not self.all_rows))
         if name == "MATCH_NUMBER":
             return self.cell(OutputCell(name="", kind="match_number"))
         if name == "CLASSIFIER":
@@ -86,7 +80,7 @@ class MeasureBinder:
             return self.cell(OutputCell(name="", kind="classifier", position=position, final=final))
         return None
 
-    def _take_aggregate(self, node: exp.AggFunc, path: Path, final: bool) -> exp.Expression:
+    def _take_aggregate(self, node: exp.AggFunc, path: Path, final: bool) -> exp.Expr:
         aggregate = AGGREGATES.get(type(node))
         if aggregate is None or isinstance(node.this, exp.Distinct):
             raise NotSupportedYet(f"the aggregate {node.sql()} in MEASURES", span=span_of(node))
@@ -104,6 +98,9 @@ class MeasureBinder:
     def _aggregated(self, node: exp.AggFunc) -> tuple[str | None, Position]:
         """What is aggregated: a column (None: the events themselves) over some variables."""
         inner = node.this
+        is_star = isinstance(inner.this if isinstance(inner, exp.Column) else inner, exp.Star)
+        if inner is None or (is_star and not isinstance(node, exp.Count)):
+            raise InvalidQuery(f"{node.sql_name()} needs a column", span=span_of(node))
         if isinstance(inner, exp.Star):
             return None, Position()
         if not isinstance(inner, exp.Column):
@@ -111,11 +108,9 @@ class MeasureBinder:
                 f'the aggregate of an expression "{inner.sql()}"', span=span_of(inner), hint="compute it in a subquery"
             )
         position = position_of(inner, Path(), self.variables)
-        if isinstance(inner.this, exp.Star):
+        if is_star:
             return None, position
         column = self.source.column(inner)
         if isinstance(node, exp.Sum | exp.Avg) and not any(check(column.type) for check in SUMMABLE):
-            raise InvalidQuery(
-                f'{node.sql()}: column "{column.name}" of type {column.type} cannot be summed', span=span_of(inner)
-            )
+            raise TypeMismatch(f'column "{column.name}" of type {column.type} cannot be summed', span=span_of(inner))
         return column.layout, position

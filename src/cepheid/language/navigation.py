@@ -10,6 +10,7 @@ Navigation may stand around an expression: LAST(b.x - b.y) reads both columns at
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -33,13 +34,14 @@ class Path:
     logical: bool = False  # inside FIRST or LAST
 
 
-def enter_navigation(node: exp.Expression, path: Path) -> tuple[exp.Expression, Path] | None:
+def enter_navigation(node: exp.Expr, path: Path) -> tuple[exp.Expr, Path] | None:
     """What is inside a navigation function, and the path there; None if the node is none."""
     if isinstance(node, exp.First | exp.Last):
         if path.logical:
             raise InvalidQuery("FIRST and LAST cannot be nested", span=span_of(node), hint="put PREV or NEXT around")
         offset = read_offset(node.args.get("expression"), 0, node)
         pick: Literal["first", "last"] = "first" if isinstance(node, exp.First) else "last"
+        _check_one_variable(node)
         return node.this, replace(path, pick=pick, offset=offset, logical=True)
     if isinstance(node, exp.Anonymous) and node.name.upper() in PHYSICAL:
         if path.logical:
@@ -52,11 +54,36 @@ def enter_navigation(node: exp.Expression, path: Path) -> tuple[exp.Expression, 
         if not 1 <= len(arguments) <= 2:
             raise InvalidQuery(f"{node.name.upper()} takes a value and an optional offset", span=span_of(node))
         steps = read_offset(arguments[1] if len(arguments) == 2 else None, 1, node)
+        _check_one_variable(node)
         return arguments[0], replace(path, shift=path.shift + PHYSICAL[node.name.upper()] * steps)
     return None
 
 
-def read_offset(written: exp.Expression | None, default: int, around: exp.Expression) -> int:
+def _check_one_variable(node: exp.Expr) -> None:
+    """A navigation function leads to one row, so that all it reads must be of one variable."""
+    if len({column.table.lower() for column in node.find_all(exp.Column)}) > 1:
+        name = node.name if isinstance(node, exp.Anonymous) else node.key
+        raise InvalidQuery(
+            f"the columns in {name.upper()} are of different variables",
+            span=span_of(node),
+            hint="put each of them into a call of its own",
+        )
+
+
+def rebuild(node: exp.Expr, change: Callable[[exp.Expr], exp.Expr]) -> exp.Expr:
+    """A copy of the node whose children are changed."""
+    copy = node.copy()
+    for original, child in zip(list(node.iter_expressions()), list(copy.iter_expressions()), strict=True):
+        child.replace(change(original))
+    return copy
+
+
+def in_parentheses(node: exp.Expr) -> exp.Expr:
+    """What stood inside the parentheses of a function keeps its own when the function goes."""
+    return node if isinstance(node, exp.Column | exp.Paren) else exp.Paren(this=node)
+
+
+def read_offset(written: exp.Expr | None, default: int, around: exp.Expr) -> int:
     if written is None:
         return default
     if isinstance(written, exp.Literal) and not written.is_string and written.this.isdigit():

@@ -11,35 +11,42 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
+import pyarrow as pa
 from sqlglot import exp
 
 from cepheid.errors import InvalidQuery, NotSupportedYet, Span, TypeMismatch
 from cepheid.event_time import in_microseconds
 from cepheid.kernel.expression import Call, Cell, Constant, Expression, Kind, Position
 from cepheid.language.interval_parser import scale_unit
-from cepheid.language.navigation import Path, enter_navigation
+from cepheid.language.navigation import Path, enter_navigation, in_parentheses, rebuild
 from cepheid.language.parser import span_of
 from cepheid.language.scope import EventInput, InputColumn
 
 Resolve = Callable[[exp.Column, Path], tuple[EventInput, InputColumn, Position]]
 """Where a column comes from, which one it is, and at which event it is read."""
 
-COMPARISONS: dict[type[exp.Expression], str] = {
+COMPARISONS: dict[type[exp.Expr], str] = {
     exp.EQ: "eq", exp.NEQ: "ne", exp.LT: "lt", exp.LTE: "le", exp.GT: "gt", exp.GTE: "ge",
 }  # fmt: skip
-ARITHMETIC: dict[type[exp.Expression], str] = {
+ARITHMETIC: dict[type[exp.Expr], str] = {
     exp.Add: "add", exp.Sub: "sub", exp.Mul: "mul", exp.Div: "div", exp.Mod: "mod",
 }  # fmt: skip
 NUMBERS = ("int", "float")
-AGGREGATES = (exp.AggFunc,)
+CHANGING = (exp.CurrentTimestamp, exp.CurrentDate, exp.CurrentTime, exp.Localtimestamp, exp.Rand, exp.Uuid)
+KIND_NAMES: dict[Kind, str] = {
+    "bool": "true or false", "int": "a whole number", "float": "a number", "string": "text", "time": "a time",
+    "duration": "a duration",
+}  # fmt: skip
 
 
 class _Uncompilable(Exception):
     """The kernel has no function for this node; the host may have."""
 
-    def __init__(self, node: exp.Expression, what: str) -> None:
+    def __init__(
+        self, node: exp.Expr, what: str, hint: str = "apply it to one event at a time, or compute it in a subquery"
+    ) -> None:
         super().__init__(what)
-        self.node, self.what = node, what
+        self.node, self.what, self.hint = node, what, hint
 
 
 @dataclass(frozen=True)
@@ -48,26 +55,30 @@ class ScalarBinder:
 
     resolve: Resolve
 
-    def condition(self, written: exp.Expression) -> Expression:
+    def condition(self, written: exp.Expr) -> Expression:
         """A condition: an expression of kind bool."""
         bound = self.expression(written)
-        if bound.kind != "bool":
-            raise TypeMismatch(
-                f'a condition must be true or false, "{written.sql()}" is a {bound.kind}', span=span_of(written)
-            )
-        return bound
+        return _check_logical(bound, written)
 
-    def expression(self, written: exp.Expression) -> Expression:
+    def expression(self, written: exp.Expr) -> Expression:
+        changing = written.find(*CHANGING)
+        if changing is not None:
+            raise NotSupportedYet(
+                f"{changing.sql()} in a condition",
+                span=span_of(changing) or span_of(written),
+                hint="it would give other rows each time; compare with a column or a literal",
+            )
         try:
             return self._bind(written, Path())
         except _Uncompilable as problem:
+            several = problem.node.find(exp.Column) is not None
             raise NotSupportedYet(
-                f"{problem.what} over several events of a match",
+                f"{problem.what} over several events of a match" if several else f"{problem.what} of constants",
                 span=span_of(problem.node) or span_of(written),
-                hint="apply it to one event at a time, or compute it in a subquery",
+                hint=problem.hint if several else "write its value, or compute it in a subquery",
             ) from problem
 
-    def _bind(self, node: exp.Expression, path: Path) -> Expression:
+    def _bind(self, node: exp.Expr, path: Path) -> Expression:
         try:
             return self._bind_known(node, path)
         except _Uncompilable as problem:
@@ -76,7 +87,7 @@ class ScalarBinder:
                 raise problem
             return hoisted
 
-    def _bind_known(self, node: exp.Expression, path: Path) -> Expression:
+    def _bind_known(self, node: exp.Expr, path: Path) -> Expression:
         inside = enter_navigation(node, path)
         if inside is not None:
             return self._bind(*inside)
@@ -92,7 +103,7 @@ class ScalarBinder:
             return _constant(node)
         return self._bind_function(node, path)
 
-    def _bind_function(self, node: exp.Expression, path: Path) -> Expression:
+    def _bind_function(self, node: exp.Expr, path: Path) -> Expression:
         match node:
             case exp.And() | exp.Or():
                 sides = (self._logical(node.left, path), self._logical(node.right, path))
@@ -101,6 +112,8 @@ class ScalarBinder:
                 return Call("not", (self._logical(node.this, path),), "bool")
             case exp.Is(expression=exp.Null()):
                 return Call("is_null", (self._bind(node.this, path),), "bool")
+            case exp.NullSafeEQ() | exp.NullSafeNEQ():
+                return self._null_safe(node, path)
             case exp.Between():
                 return self._between(node, path)
             case exp.In() if node.args.get("expressions"):
@@ -111,36 +124,50 @@ class ScalarBinder:
                 return self._number_call("abs", node.this, path)
             case exp.Coalesce():
                 return self._choice("coalesce", [node.this, *node.expressions], path)
-            case exp.Case() if node.args.get("this") is None:
+            case exp.Nullif():
+                equal = exp.EQ(this=node.this, expression=node.expression)
+                return self._if(exp.If(this=equal, true=exp.Null(), false=node.this), path)
+            case exp.Case():
                 return self._case(node, path)
             case exp.If():
                 return self._if(node, path)
             case exp.Cast():
                 return self._cast(node, path)
-        if isinstance(node, AGGREGATES):
+        if isinstance(node, exp.AggFunc):
             raise NotSupportedYet(f"the aggregate {node.sql_name()} in a condition", span=span_of(node))
         if isinstance(node, exp.Anonymous) and node.name.upper() in ("CLASSIFIER", "MATCH_NUMBER", "RUNNING", "FINAL"):
             raise NotSupportedYet(f"{node.name.upper()} in a condition", span=span_of(node))
         if isinstance(node, exp.Subquery | exp.Select | exp.Exists):
             raise NotSupportedYet("a subquery in a condition", span=span_of(node))
-        what = node.name.upper() if isinstance(node, exp.Anonymous) else node.key.upper()
-        raise _Uncompilable(node, f"the function {what}")
+        if isinstance(node, exp.Anonymous):
+            raise _Uncompilable(node, f"the function {node.name.upper()}")
+        raise _Uncompilable(
+            node, f"the function {node.sql_name()}" if isinstance(node, exp.Func) else f'"{node.sql()}"'
+        )
 
     def _column(self, node: exp.Column, path: Path) -> Cell:
         _, column, position = self.resolve(node, path)
         if column.kind is None:
-            raise _Uncompilable(node, f"a column of type {column.type}")
+            what = f"a column of type {column.type}"
+            if pa.types.is_decimal(column.type):
+                raise _Uncompilable(node, what, f"write CAST({node.sql()} AS DOUBLE)")
+            raise _Uncompilable(node, what)
         return Cell(column.layout, column.kind, position)
 
-    def _logical(self, node: exp.Expression, path: Path) -> Expression:
-        bound = self._bind(node, path)
-        if bound.kind != "bool" and not _is_null(bound):
-            raise TypeMismatch(f'"{node.sql()}" is a {bound.kind} where true or false is needed', span=span_of(node))
-        return bound
+    def _logical(self, node: exp.Expr, path: Path) -> Expression:
+        return _check_logical(self._bind(node, path), node)
 
-    def _comparison(self, function: str, node: exp.Expression, path: Path) -> Call:
+    def _comparison(self, function: str, node: exp.Expr, path: Path) -> Call:
         sides = (self._bind(node.this, path), self._bind(node.expression, path))
         return Call(function, _unify(sides, node), "bool")
+
+    def _null_safe(self, node: exp.Binary, path: Path) -> Call:
+        """IS [NOT] DISTINCT FROM: null equals null, and nothing else."""
+        left, right = _unify((self._bind(node.this, path), self._bind(node.expression, path)), node)
+        nulls = Call("and", (Call("is_null", (left,), "bool"), Call("is_null", (right,), "bool")), "bool")
+        equal = Call("coalesce", (Call("eq", (left, right), "bool"), Constant(False, "bool")), "bool")
+        same = Call("or", (nulls, equal), "bool")
+        return same if isinstance(node, exp.NullSafeEQ) else Call("not", (same,), "bool")
 
     def _between(self, node: exp.Between, path: Path) -> Call:
         low = exp.GTE(this=node.this, expression=node.args["low"])
@@ -153,33 +180,37 @@ class ScalarBinder:
         )
         return tests[0] if len(tests) == 1 else Call("or", tests, "bool")
 
-    def _arithmetic(self, function: str, node: exp.Expression, path: Path) -> Call:
+    def _arithmetic(self, function: str, node: exp.Expr, path: Path) -> Call:
         left, right = self._bind(node.this, path), self._bind(node.expression, path)
         if left.kind in NUMBERS and right.kind in NUMBERS:
             is_float = function == "div" or "float" in (left.kind, right.kind)
             return Call(function, (left, right), "float" if is_float else "int")
         kind = _time_kind(function, left.kind, right.kind)
         if kind is None:
-            raise TypeMismatch(f'"{node.sql()}" does not work on {left.kind} and {right.kind}', span=span_of(node))
+            raise TypeMismatch(
+                f'"{node.sql()}" does not work on {KIND_NAMES[left.kind]} and {KIND_NAMES[right.kind]}',
+                span=span_of(node),
+            )
         return Call(function, (left, right), kind)
 
-    def _number_call(self, function: str, inner: exp.Expression, path: Path) -> Expression:
+    def _number_call(self, function: str, inner: exp.Expr, path: Path) -> Expression:
         bound = self._bind(inner, path)
         if isinstance(bound, Constant) and function == "neg" and isinstance(bound.value, int | float):
             return Constant(-bound.value, bound.kind)
         if bound.kind not in (*NUMBERS, "duration"):
-            raise TypeMismatch(f'"{inner.sql()}" is a {bound.kind}, not a number', span=span_of(inner))
+            raise TypeMismatch(f'"{inner.sql()}" is {KIND_NAMES[bound.kind]}, not a number', span=span_of(inner))
         return Call(function, (bound,), bound.kind)
 
-    def _choice(self, function: str, options: list[exp.Expression], path: Path) -> Expression:
+    def _choice(self, function: str, options: list[exp.Expr], path: Path) -> Expression:
         bound = _unify(tuple(self._bind(option, path) for option in options), options[0])
         return bound[0] if len(bound) == 1 else Call(function, bound, _common_kind(bound))
 
     def _case(self, node: exp.Case, path: Path) -> Expression:
-        otherwise = node.args.get("default") or exp.Null()
-        result: exp.Expression = otherwise
+        subject = node.args.get("this")
+        result: exp.Expr = node.args.get("default") or exp.Null()
         for branch in reversed(node.args["ifs"]):
-            result = exp.If(this=branch.this, true=branch.args["true"], false=result)
+            condition = branch.this if subject is None else exp.EQ(this=subject, expression=branch.this)
+            result = exp.If(this=condition, true=branch.args["true"], false=result)
         return self._bind(result, path)
 
     def _if(self, node: exp.If, path: Path) -> Call:
@@ -197,38 +228,32 @@ class ScalarBinder:
             return bound if bound.kind == "float" else Call("to_float", (bound,), "float")
         raise _Uncompilable(node, "CAST")
 
-    def _hoist(self, node: exp.Expression, path: Path) -> Cell | None:
+    def _hoist(self, node: exp.Expr, path: Path) -> Cell | None:
         """The host computes the node as a column, if all it reads is one event of one input."""
         found: list[tuple[EventInput, Position]] = []
 
-        def read_plainly(inner: exp.Expression, at: Path) -> exp.Expression:
+        def read_plainly(inner: exp.Expr, at: Path) -> exp.Expr:
             inside = enter_navigation(inner, at)
             if inside is not None:
-                return read_plainly(*inside)
+                return in_parentheses(read_plainly(*inside))
             if isinstance(inner, exp.Column):
                 source, column, position = self.resolve(inner, at)
                 found.append((source, position))
                 return exp.column(column.name, quoted=True)
-            copy = inner.copy()
-            for child in list(inner.iter_expressions()):
-                replacement = read_plainly(child, at)
-                key, index = child.arg_key, child.index
-                if index is None:
-                    copy.set(key or "this", replacement)
-                else:
-                    copy.args[key][index] = replacement
-                    replacement.parent = copy
-            return copy
+            return rebuild(inner, lambda child: read_plainly(child, at))
 
         plain = read_plainly(node, path)
-        if not found or any(other != found[0] for other in found[1:]):
+        if isinstance(plain, exp.Column) or not found or any(other != found[0] for other in found[1:]):
             return None
         source, position = found[0]
-        column = source.compute(plain.sql(dialect="trino"))
+        try:
+            column = source.compute(plain.sql(dialect="trino", comments=False))
+        except InvalidQuery as problem:
+            raise InvalidQuery(problem.message, span=span_of(node), hint=problem.hint) from None
         return None if column.kind is None else Cell(column.layout, column.kind, position)
 
 
-def _constant(node: exp.Expression) -> Constant:
+def _constant(node: exp.Expr) -> Constant:
     if isinstance(node, exp.Null):
         return Constant(None, "int")
     if isinstance(node, exp.Boolean):
@@ -253,7 +278,7 @@ def _interval(node: exp.Interval) -> int:
     return in_microseconds(scale_unit(amount.this, unit.name, span_of(node) or Span(0, 0)))
 
 
-def parse_time(text: str, node: exp.Expression) -> int:
+def parse_time(text: str, node: exp.Expr) -> int:
     """Microseconds since 1970 of a time written as text; without a zone it is taken as UTC."""
     try:
         moment = datetime.fromisoformat(text.strip())
@@ -266,6 +291,18 @@ def parse_time(text: str, node: exp.Expression) -> int:
     return (moment - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
 
 
+def _check_logical(bound: Expression, node: exp.Expr) -> Expression:
+    if _is_null(bound):
+        return Constant(None, "bool")
+    if bound.kind != "bool":
+        raise TypeMismatch(
+            f'"{node.sql()}" is {KIND_NAMES[bound.kind]}, where true or false is needed',
+            span=span_of(node),
+            hint="compare it with something",
+        )
+    return bound
+
+
 def _is_null(bound: Expression) -> bool:
     return isinstance(bound, Constant) and bound.value is None
 
@@ -275,7 +312,7 @@ def _common_kind(bound: tuple[Expression, ...]) -> Kind:
     return "float" if "float" in kinds else kinds[0]
 
 
-def _unify(bound: tuple[Expression, ...], node: exp.Expression) -> tuple[Expression, ...]:
+def _unify(bound: tuple[Expression, ...], node: exp.Expr) -> tuple[Expression, ...]:
     """Values that can be compared with or stand for one another; text beside a time is read as a time."""
     kinds = {side.kind for side in bound if not _is_null(side)}
     if kinds == {"time", "string"}:
@@ -287,9 +324,9 @@ def _unify(bound: tuple[Expression, ...], node: exp.Expression) -> tuple[Express
         )
         kinds = {side.kind for side in bound if not _is_null(side)}
     if len(kinds) > 1 and not kinds <= set(NUMBERS):
-        names = " with ".join(sorted(kinds))
+        names = " with ".join(KIND_NAMES[kind] for kind in sorted(kinds))
         raise TypeMismatch(
-            f'"{node.sql()}" compares {names}', span=span_of(node), hint="cast one side to the type of the other"
+            f'"{node.sql()}" mixes {names}', span=span_of(node), hint="cast one side to the type of the other"
         )
     kind = _common_kind(bound)
     return tuple(Constant(None, kind) if _is_null(side) else side for side in bound)

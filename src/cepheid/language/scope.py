@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 from sqlglot import exp
 
-from cepheid.errors import UnknownColumn, UnknownVariable
+from cepheid.errors import NotSupportedYet, UnknownColumn, UnknownVariable
 from cepheid.graph.operators.project import quote_name
 from cepheid.kernel.columns import kind_of
 from cepheid.kernel.expression import Kind
@@ -49,6 +49,10 @@ class EventInput:
 
     def column(self, written: exp.Column) -> InputColumn:
         """The column that a user wrote, its case ignored."""
+        if written.db:
+            raise NotSupportedYet(
+                f'a field of a struct ("{written.sql()}")', span=span_of(written), hint="take it out in a subquery"
+            )
         name = self.find_name(written.name)
         if name is None:
             identifier = written.this if isinstance(written.this, exp.Identifier) else written
@@ -75,6 +79,10 @@ class EventInput:
         layout, arrow_type = self.computed[sql]
         return InputColumn(sql, layout, arrow_type)
 
+    def layout_types(self) -> dict[str, pa.DataType]:
+        plain = {self.layout_of(column.name): column.type for column in self.schema}
+        return plain | dict(self.computed.values())
+
     def projection(self) -> tuple[tuple[str, str], ...]:
         """(layout, SQL over the input's columns) for everything there is; rules drop what is not read."""
         plain = [(self.layout_of(name), quote_name(name)) for name in self.schema.names]
@@ -94,9 +102,11 @@ class Variables:
     def with_union(self, name: str, members: tuple[str, ...]) -> Variables:
         return Variables({**self.members, name.lower(): members})
 
-    def resolve(self, written: exp.Expression) -> tuple[str, ...]:
+    def names(self) -> list[str]:
+        return [members[0] if len(members) == 1 else name for name, members in self.members.items()]
+
+    def resolve(self, written: exp.Expr) -> tuple[str, ...]:
         found = self.members.get(written.name.lower())
         if found is None:
-            known = [members[0] if len(members) == 1 else name for name, members in self.members.items()]
-            raise UnknownVariable(written.name, known, span=span_of(written))
+            raise UnknownVariable(written.name, self.names(), span=span_of(written))
         return found

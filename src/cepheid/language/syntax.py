@@ -93,6 +93,11 @@ class MatchRecognizeClause:
     span: Span
     pattern_span: Span
 
+    @property
+    def head(self) -> Span:
+        """The word MATCH_RECOGNIZE, for what is missing in the clause."""
+        return Span(self.span.start, self.span.start + len("MATCH_RECOGNIZE"))
+
 
 @dataclass(frozen=True, slots=True)
 class SequenceTerm:
@@ -117,6 +122,11 @@ class SequenceClause:
     strategy: Strategy
     span: Span
     strategy_span: Span | None = None
+
+    @property
+    def head(self) -> Span:
+        """The word PATTERN, for what is missing in the clause."""
+        return Span(self.span.start, self.span.start + len("PATTERN"))
 
 
 EventClause = MatchRecognizeClause | SequenceClause

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from cepheid.graph.query_graph import QueryGraph
 from cepheid.rewrite.rules.drop_unplayable_events import drop_unplayable_events
 from cepheid.rewrite.rules.merge_adjacent_filters import merge_adjacent_filters
+from cepheid.rewrite.rules.move_conditions_to_host import move_conditions_to_host
 from cepheid.rewrite.rules.prune_columns import prune_columns
 from cepheid.rewrite.rules.push_filter_below_project import push_filter_below_project
 from cepheid.rewrite.rules.push_filter_below_row_pattern import push_filter_below_row_pattern
@@ -20,3 +21,6 @@ RULES: tuple[Rule, ...] = (
     merge_adjacent_filters,
     prune_columns,
 )
+
+# where events are carried from the host to another process
+CARRYING_RULES: tuple[Rule, ...] = (*RULES[:-1], move_conditions_to_host, RULES[-1])

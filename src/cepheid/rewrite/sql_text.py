@@ -10,7 +10,7 @@ from sqlglot import exp
 
 
 @lru_cache(maxsize=4096)
-def _parse(sql: str) -> exp.Expression:
+def _parse(sql: str) -> exp.Expr:
     return sqlglot.parse_one(sql, dialect="trino")
 
 
@@ -25,7 +25,7 @@ def is_plain_column(sql: str) -> bool:
 def substitute_columns(sql: str, meanings: Mapping[str, str]) -> str:
     """The SQL with each column replaced by what it means."""
 
-    def replace(node: exp.Expression) -> exp.Expression:
+    def replace(node: exp.Expr) -> exp.Expr:
         if isinstance(node, exp.Column) and node.name in meanings:
             meaning = _parse(meanings[node.name]).copy()
             return meaning if isinstance(meaning, exp.Column) else exp.Paren(this=meaning)
@@ -38,9 +38,14 @@ def split_conjunction(sql: str) -> list[str]:
     parsed = _parse(sql)
     while isinstance(parsed, exp.Paren):
         parsed = parsed.this
-    parts = list(parsed.flatten()) if isinstance(parsed, exp.And) else [parsed]
-    return [part.sql(dialect="trino") for part in parts]
+    if isinstance(parsed, exp.And):
+        return [part for side in (parsed.left, parsed.right) for part in split_conjunction(side.sql(dialect="trino"))]
+    return [parsed.sql(dialect="trino")]
 
 
 def join_conjunction(parts: list[str]) -> str:
     return parts[0] if len(parts) == 1 else " AND ".join(f"({part})" for part in parts)
+
+
+def join_disjunction(parts: list[str]) -> str:
+    return parts[0] if len(parts) == 1 else " OR ".join(f"({part})" for part in parts)

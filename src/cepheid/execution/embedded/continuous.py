@@ -10,9 +10,6 @@ the slowest.  A snapshot is one blob; a query opened with it goes on where it wa
 
 from __future__ import annotations
 
-import io
-import json
-import struct
 from collections.abc import Mapping
 from typing import Any
 
@@ -20,16 +17,15 @@ import numpy as np
 import pyarrow as pa
 
 from cepheid.compiler import Compilation
-from cepheid.errors import InvalidInput, NotSupportedYet, SnapshotMismatch
+from cepheid.errors import InvalidInput, InvalidOrder, NotSupportedYet, SnapshotMismatch
 from cepheid.event_time import BEGINNING, in_microseconds, is_event_time
+from cepheid.execution.blob import read_blob, read_table_bytes, write_blob, write_table
 from cepheid.execution.embedded.relations import run_relational
 from cepheid.execution.engine import Engine, KeptEvents
 from cepheid.graph.operators import Relation, RowPattern, Sequence, Sink, Source
 from cepheid.measurement import Counts
 from cepheid.schema import fit_schema, read_table
 from cepheid.settings import Settings
-
-MAGIC = b"CEPH1\n"
 
 
 class ContinuousQuery:
@@ -49,7 +45,7 @@ class ContinuousQuery:
         self._feeds = self._graph.inputs(self._pattern)
         empty = {name: schema.empty_table() for name, schema in schemas.items()}
         self._engine = Engine(self._node, [table.schema for table in self._layouts(empty)])
-        _check_event_time(self._engine, settings)
+        _check_event_time(self._engine)
         self._newest = dict.fromkeys(self._feeds, BEGINNING)
         self._finished = False
         if snapshot is not None:
@@ -90,7 +86,7 @@ class ContinuousQuery:
             "newest": [self._newest[feed] for feed in self._feeds],
             "counts": self._engine.counts.as_dict(),
         }
-        return write_blob(header, [table, *self._engine.late])
+        return write_blob(header, [write_table(part) for part in (table, *self._engine.late)])
 
     def late_events(self) -> pa.Table:
         """Events that came after the horizon had passed them, in the event layout; taken out of the query."""
@@ -109,13 +105,13 @@ class ContinuousQuery:
         return self._finish_rows(self._engine.schema.empty_table()).schema
 
     def _restore(self, snapshot: bytes) -> None:
-        header, tables = read_blob(snapshot)
+        header, parts = read_blob(snapshot)
         if header["fingerprint"] != self._engine.fingerprint:
             raise SnapshotMismatch(
                 "this snapshot was taken of another query, or of streams with other columns",
                 hint="open it with the same text and schemas",
             )
-        table = tables[0]
+        table, *late = [read_table_bytes(part) for part in parts]
         self._engine.restore(
             KeptEvents(
                 table=table.drop_columns(["_role", "_number"]),
@@ -125,7 +121,7 @@ class ContinuousQuery:
                 arrivals=header["arrivals"],
             )
         )
-        self._engine.late = tables[1:]
+        self._engine.late = late
         held, kept = self._engine.counts.held, self._engine.counts.kept
         self._engine.counts = Counts(**{**header["counts"], "held": held, "kept": kept})
         self._newest = dict(zip(self._feeds, header["newest"], strict=True))
@@ -185,36 +181,10 @@ def _only_pattern(compilation: Compilation) -> str:
     return patterns[0]
 
 
-def _check_event_time(engine: Engine, settings: Settings) -> None:
+def _check_event_time(engine: Engine) -> None:
     time_type = engine.layout.field("_time").type
-    if settings.lateness is not None and not is_event_time(time_type):
-        raise InvalidInput(f"lateness needs a timestamp to order by, not {time_type}")
-
-
-def write_blob(header: Mapping[str, Any], tables: list[pa.Table]) -> bytes:
-    """A header and tables as one run of bytes: lengths first, then JSON, then Arrow streams."""
-    parts = [json.dumps(header).encode()]
-    for table in tables:
-        sink = io.BytesIO()
-        with pa.ipc.new_stream(sink, table.schema) as writer:
-            writer.write_table(table)
-        parts.append(sink.getvalue())
-    lengths = struct.pack(f"<{1 + len(parts)}q", len(parts), *map(len, parts))
-    return MAGIC + lengths + b"".join(parts)
-
-
-def read_blob(blob: bytes) -> tuple[dict[str, Any], list[pa.Table]]:
-    try:
-        if not blob.startswith(MAGIC):
-            raise ValueError("it does not begin like one")
-        (count,) = struct.unpack_from("<q", blob, len(MAGIC))
-        lengths = struct.unpack_from(f"<{count}q", blob, len(MAGIC) + 8)
-        start = len(MAGIC) + 8 * (count + 1)
-        parts = []
-        for length in lengths:
-            parts.append(blob[start : start + length])
-            start += length
-        header = json.loads(parts[0])
-        return header, [pa.ipc.open_stream(part).read_all() for part in parts[1:]]
-    except (ValueError, struct.error, pa.ArrowInvalid, IndexError) as problem:
-        raise SnapshotMismatch(f"this is not a snapshot: {problem}") from None
+    if not is_event_time(time_type):
+        raise InvalidOrder(
+            f"a stream is ordered by event time, but ORDER BY names a column of type {time_type}",
+            hint="order by a timestamp column",
+        )

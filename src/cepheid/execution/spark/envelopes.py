@@ -8,6 +8,7 @@ with, of whatever group, so that time goes on for groups with few events.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
@@ -62,9 +63,7 @@ def pack_table(table: pa.Table, port: int, groups: int, sequence: int) -> pa.Rec
     bounds = np.searchsorted(group, [*present, groups])
     labels = choose_labels(groups)
     newest = newest_time(events.column("_time"))
-    payloads = [
-        write_table(events.slice(begin, end - begin)) for begin, end in zip(bounds[:-1], bounds[1:], strict=True)
-    ]
+    payloads = [write_table(events.slice(begin, end - begin)) for begin, end in pairwise(bounds)]
     return pa.RecordBatch.from_arrays(
         [
             pa.array([labels[number] for number in present], pa.int32()),

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
 
 import pyarrow as pa
 import sqlglot
@@ -21,17 +20,17 @@ from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.types import TimestampNTZType, TimestampType
 from sqlglot import exp
 
-from cepheid.compiler import Compilation, check_bounded, compile_query
+from cepheid.compiler import Compilation, check_bounded, compile_query, placed_at_order
 from cepheid.errors import InvalidInput, InvalidOrder, InvalidQuery, NotSupportedYet
 from cepheid.event_time import BEGINNING, in_microseconds
+from cepheid.execution.blob import read_table_bytes
 from cepheid.execution.cells import write_schema
 from cepheid.execution.engine import Engine, unite_schemas
 from cepheid.execution.spark.envelopes import ENVELOPE_SCHEMA, make_packer, open_envelopes
 from cepheid.execution.spark.key_groups import group_column
 from cepheid.execution.spark.processor import OUTPUT_SCHEMA, PatternProcessor
-from cepheid.execution.blob import read_table_bytes
-from cepheid.graph.node import PlanNode
 from cepheid.graph.column_origin import trace_column
+from cepheid.graph.node import PlanNode
 from cepheid.graph.operators import Filter, Project, Relation, RowPattern, Sequence, Sink, Source
 from cepheid.graph.query_graph import QueryGraph
 from cepheid.rewrite.rule_order import CARRYING_RULES
@@ -64,7 +63,11 @@ def run_on_spark(text: str, frames: Mapping[str, DataFrame], settings: Settings)
     compilation = compile_on_spark(text, frames)
     if streaming:
         check_bounded(compilation, settings.strict)
-    graph = compilation.placed.graph
+    with placed_at_order(compilation):
+        return _run_graph(compilation.placed.graph, frames, settings)
+
+
+def _run_graph(graph: QueryGraph, frames: Mapping[str, DataFrame], settings: Settings) -> DataFrame:
     frames = _add_watermarks(graph, frames, settings)
     made: dict[str, DataFrame] = {}
     for vertex in graph.order:
@@ -89,7 +92,9 @@ def run_relational(node: PlanNode, inputs: list[DataFrame]) -> DataFrame:
         case Project(columns=columns):
             return inputs[0].select(*(F.expr(translate_sql(sql)).alias(name) for name, sql in columns))
         case Relation(sql=sql, inputs=names):
-            return run_sql(inputs[0].sparkSession if inputs else _active_session(), sql, dict(zip(names, inputs, strict=True)))
+            return run_sql(
+                inputs[0].sparkSession if inputs else _active_session(), sql, dict(zip(names, inputs, strict=True))
+            )
     raise AssertionError(f"{type(node).__name__} is not relational")
 
 
@@ -224,9 +229,7 @@ def _read_delay(frame: DataFrame) -> int:
     return int(time.metadata[WATERMARK]) * 1000
 
 
-def _add_watermarks(
-    graph: QueryGraph, frames: Mapping[str, DataFrame], settings: Settings
-) -> dict[str, DataFrame]:
+def _add_watermarks(graph: QueryGraph, frames: Mapping[str, DataFrame], settings: Settings) -> dict[str, DataFrame]:
     """The streams with a watermark made of the lateness, put on the producer: filters must not stop time."""
     watched = dict(frames)
     for vertex, node in graph.vertices.items():
@@ -235,7 +238,9 @@ def _add_watermarks(
         for layout in graph.inputs(vertex):
             origin = trace_column(graph, layout, "_time")
             if origin is None:
-                raise NotSupportedYet("lateness for a stream behind a subquery", hint="use withWatermark on the DataFrame")
+                raise NotSupportedYet(
+                    "lateness for a stream behind a subquery", hint="use withWatermark on the DataFrame"
+                )
             source, column = origin
             frame = watched[source.name]
             metadata = frame.schema[column].metadata or {}

@@ -45,8 +45,9 @@ class PatternProcessor(StatefulProcessor):
         self._index = handle.getValueState("index", "blob binary")
         self._segments = handle.getMapState("segments", "number long", "blob binary")
         self._late = handle.getMapState("late", "batch long", "blob binary")
+        self._fingerprint = Engine(self._node, self._schemas).fingerprint
 
-    def handleInputRows(self, key: Any, rows: Iterator[pd.DataFrame], timerValues: Any) -> Iterator[pd.DataFrame]:
+    def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[pd.DataFrame]:
         ports: list[int] = []
         sequences: list[int] = []
         payloads: list[bytes] = []
@@ -67,9 +68,7 @@ class PatternProcessor(StatefulProcessor):
     def close(self) -> None:
         pass
 
-    def _run(
-        self, group: int, tables: list[pa.Table], timer_values: Any, own_horizon: int = BEGINNING
-    ) -> pd.DataFrame:
+    def _run(self, group: int, tables: list[pa.Table], timer_values: Any, own_horizon: int = BEGINNING) -> pd.DataFrame:
         engine, stored, header = self._load(group)
         before = engine.counts.as_dict()
         horizon = max(own_horizon, read_horizon(timer_values.getCurrentWatermarkInMs()))
@@ -88,16 +87,19 @@ class PatternProcessor(StatefulProcessor):
             return Engine(self._node, self._schemas), StoredState(), {}
         index = bytes(stored_index[0])
         header, _ = read_blob(index)
-        cached = _engines.pop((header["fingerprint"], group), None)
+        cached = _engines.pop((self._fingerprint, group), None)
         if cached is not None and cached[0] == header["version"]:
             return cached[1], cached[2], header
         engine = Engine(self._node, self._schemas)
-        stored, header = load_state(engine, index, lambda number: bytes(self._segments.getValue((number,))[0]))
+        stored, header = load_state(engine, index, self._read_segment)
         return engine, stored, header
 
-    def _save(
-        self, group: int, engine: Engine, stored: StoredState, old_timer: int | None, timer_values: Any
-    ) -> None:
+    def _read_segment(self, number: int) -> bytes:
+        value = self._segments.getValue((number,))
+        assert value is not None, f"segment {number} is in the store"
+        return bytes(value[0])
+
+    def _save(self, group: int, engine: Engine, stored: StoredState, old_timer: int | None, timer_values: Any) -> None:
         timer = int(timer_values.getCurrentProcessingTimeInMs()) + 1 if engine.is_waiting() else None
         version = uuid.uuid4().hex
         change, stored = plan_change(engine, stored, {"version": version, "timer": timer})
@@ -112,7 +114,7 @@ class PatternProcessor(StatefulProcessor):
             self._handle.registerTimer(timer)
         if len(_engines) >= MOST_CACHED:
             _engines.pop(next(iter(_engines)))
-        _engines[engine.fingerprint, group] = (version, engine, stored)
+        _engines[self._fingerprint, group] = (version, engine, stored)
 
     def _keep_late(self, engine: Engine) -> None:
         if engine.late:
@@ -124,7 +126,6 @@ class PatternProcessor(StatefulProcessor):
 def read_horizon(watermark_ms: int) -> int:
     """Spark's watermark as a horizon; before the first one there is none."""
     return watermark_ms * 1000 if watermark_ms > 0 else BEGINNING
-
 
 
 def find_horizon(ports: list[int], newest: list[int], delays_us: list[int]) -> int:

@@ -21,8 +21,9 @@ Aggregate = Literal["count", "sum", "mean", "min", "max"]
 class OutputCell:
     """One value handed out per row of output.
 
-    A column of the row itself (`row`: of the first event, for one row per match), or at a position; an aggregate of a column over the events bound to position.variables; or the name of
-    the variable (`classifier`), the number of the match, or `count` of events (column None).
+    A column of the row itself (`row`: of the first event, for one row per match), or at a position; an aggregate
+    of a column over the events bound to position.variables; or the name of the variable (`classifier`), the
+    number of the match, or `count` of events (column None).
     `final`: seen from the end of the match, not from the row itself (ALL ROWS PER MATCH).
     """
 

@@ -164,10 +164,10 @@ def holds(
         elif op == IF_FLOAT:
             chosen = b if rv[a] and ri[a] else rows[pc, 4]
             rf[t], rv[t] = rf[chosen], rv[chosen]
-        elif op == LEAST_INT or op == GREATEST_INT:
+        elif op in (LEAST_INT, GREATEST_INT):
             if not rv[a] or (rv[b] and (ri[b] < ri[a]) == (op == LEAST_INT)):
                 ri[t], rv[t] = ri[b], rv[b]
-        elif op == LEAST_FLOAT or op == GREATEST_FLOAT:
+        elif op in (LEAST_FLOAT, GREATEST_FLOAT):
             if not rv[a] or (rv[b] and less_float(rf[b], rf[a]) == (op == LEAST_FLOAT)):
                 rf[t], rv[t] = rf[b], rv[b]
         elif op == NEG_INT:
@@ -226,15 +226,20 @@ def holds(
                     trouble[0] = 1
                 ri[t] = total
             elif op == MUL_INT:
-                if abs(float(ri[a]) * float(ri[b])) > 9.2e18:
+                # 2^63 is 9.22e18; near it, a product that wrapped round has the other sign
+                estimate = float(ri[a]) * float(ri[b])
+                product = ri[a] * ri[b]
+                if abs(estimate) > 9.2e18 and (abs(estimate) > 9.3e18 or (product < 0) != (estimate < 0)):
                     trouble[0] = 1
-                ri[t] = ri[a] * ri[b]
+                ri[t] = product
             elif op == MOD_INT:
                 if ri[b] == 0:
                     rv[t] = 0
+                elif ri[b] == -1:
+                    ri[t] = 0
                 else:
-                    remainder = abs(ri[a]) % abs(ri[b])
-                    ri[t] = -remainder if ri[a] < 0 else remainder
+                    remainder = ri[a] % ri[b]  # has the sign of the divisor
+                    ri[t] = remainder - ri[b] if remainder != 0 and (ri[a] < 0) != (ri[b] < 0) else remainder
             elif op == ADD_FLOAT:
                 rf[t] = rf[a] + rf[b]
             elif op == SUB_FLOAT:
@@ -252,25 +257,3 @@ def holds(
                 else:
                     rf[t] = rf[a] / rf[b]
     return rv[0] == 1 and ri[0] != 0
-
-
-@njit(cache=True)
-def find_plays(steps: int, base: int, count: int, machine: Machine, cells: Cells, positions: int) -> Int64s:
-    """int64[count]: bit s says that condition s, which looks at one event only, holds for event base + i."""
-    rows, bounds, integers, floats, ranks, ri, rf, rv, trouble = machine
-    cells_i, cells_i_valid, cells_f, cells_f_valid = cells
-    plays = np.zeros(count, dtype=np.int64)
-    where = np.empty(positions, dtype=np.int64)
-    for step in range(steps):
-        bit = np.int64(1) << step
-        if bounds[step] == bounds[step + 1]:
-            plays |= bit
-            continue
-        for i in range(count):
-            where[:] = base + i
-            if holds(
-                step, where, rows, bounds, integers, floats, ranks, ri, rf, rv, trouble,
-                cells_i, cells_i_valid, cells_f, cells_f_valid,
-            ):  # fmt: skip
-                plays[i] |= bit
-    return plays

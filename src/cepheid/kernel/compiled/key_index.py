@@ -50,7 +50,7 @@ def _as_cells(column: Column) -> Int64s:
 
 
 @njit(cache=True)
-def _hash_cells(row: Int64s) -> int:
+def _hash_cells(row: Int64s) -> np.int64:
     mixed = np.uint64(0x9E3779B97F4A7C15)
     for cell in row:
         mixed = (mixed ^ np.uint64(cell)) * np.uint64(0xBF58476D1CE4E5B9)

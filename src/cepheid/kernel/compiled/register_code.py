@@ -115,13 +115,10 @@ class CodeWriter:
         self._emit("load_float" if cell.kind == "float" else "load_int", target, column, position)
 
     def _write_call(self, call: Call, target: int) -> None:
-        if call.function in ("and", "or", "coalesce", "least", "greatest") and len(call.arguments) > 2:
-            *rest, last = call.arguments
-            self._write_call(
-                Call(call.function, (Call(call.function, tuple(rest), call.kind), last), call.kind), target
-            )
-            return
         arguments = _unify_numbers(call)
+        if call.function in ("and", "or", "coalesce", "least", "greatest") and len(arguments) > 2:
+            *rest, last = arguments
+            arguments = (Call(call.function, tuple(rest), call.kind), last)
         for offset, argument in enumerate(arguments):
             self._write(argument, target + offset)
             if call.function in ("lt", "le", "gt", "ge", "least", "greatest") and argument.kind == "string":

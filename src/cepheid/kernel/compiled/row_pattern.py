@@ -22,10 +22,11 @@ from cepheid.errors import MatchFailure, PatternTooCostly
 from cepheid.kernel.automaton import ACCEPT, CHECK, CONSUME, JUMP, SAVE, SPLIT, Automaton, build_automaton
 from cepheid.kernel.columns import Events, Int64s, Interner
 from cepheid.kernel.compiled.cell_store import CellStore, GrowingRows, append_times
+from cepheid.kernel.compiled.columnar import find_true
 from cepheid.kernel.compiled.evaluate import Cells, Machine, build_machine, check_trouble, holds
 from cepheid.kernel.compiled.positions import MISSING, UNKNOWN, find_logical, tabulate_positions
 from cepheid.kernel.compiled.register_code import CodeWriter
-from cepheid.kernel.expression import Expression, list_cells
+from cepheid.kernel.expression import Expression, join_conjunction, list_cells, split_conjunction
 from cepheid.kernel.matches import RowMatches
 from cepheid.kernel.pattern import RowPatternProgram, show_pattern
 
@@ -74,16 +75,20 @@ class CompiledRowPattern:
         self.automaton = build_automaton(program.pattern)
         writer = CodeWriter(interner)
         conditions = dict(program.conditions)
+        self._alone: list[Expression | None] = []
         reads: list[list[int]] = []
         for variable in self.automaton.variables:
-            condition = conditions.get(variable)
-            writer.add_condition(condition)
-            cells = list_cells(condition) if condition is not None else []
+            parts = split_conjunction(conditions.get(variable))
+            joint = [part for part in parts if not looks_at_one(part, variable)]
+            self._alone.append(join_conjunction([part for part in parts if part not in joint]))
+            writer.add_condition(join_conjunction(joint))
+            cells = [cell for part in joint for cell in list_cells(part)]
             reads.append(sorted({writer.positions[cell.position] for cell in cells}))
         self._code = writer.finish()
         self._cells = CellStore(writer)
         self._rules = _write_rules(program, self.automaton, writer, reads, lookback)
         self._times = GrowingRows(1, np.int64)
+        self._plays = GrowingRows(1, np.int64)
         self._following = GrowingRows(1, np.int64)
         self._preceding = GrowingRows(1, np.int64)
         self._chains = [np.full(16, filler, dtype=np.int64) for filler in (-1, -1, -1, 0, NEVER)]
@@ -111,7 +116,7 @@ class CompiledRowPattern:
         """
         self._append(events)
         if len(events):
-            oldest, newest, start, counts, deadlines = self._chains
+            _, _, start, counts, deadlines = self._chains
             _place_starts(events.keys, np.ascontiguousarray(past), start)
             counts[: len(numbers)] = numbers
             if self._program.within is not None:
@@ -142,6 +147,7 @@ class CompiledRowPattern:
         cells = self._cells.append(events)
         self._view: Cells = cells
         append_times(self._times, events.times)
+        append_times(self._plays, self._find_plays(events))
         unlinked = np.full(len(events), -1, dtype=np.int64)
         following = append_times(self._following, unlinked)
         preceding = append_times(self._preceding, unlinked)
@@ -150,6 +156,17 @@ class CompiledRowPattern:
         self._grow_keys(int(events.keys.max()) + 1)
         oldest, newest, start, _, _ = self._chains
         return _link_events(events.keys, base, following, preceding, oldest, newest, start)
+
+    def _find_plays(self, events: Events) -> Int64s:
+        """int64[n]: bit v says that the event alone fits variable v."""
+        plays = np.zeros(len(events), dtype=np.int64)
+        for number, condition in enumerate(self._alone):
+            bit = np.int64(1) << number
+            if condition is None:
+                plays |= bit
+            else:
+                plays[find_true(condition, events, self._interner)] |= bit
+        return plays
 
     def _grow_keys(self, count: int) -> None:
         size = len(self._chains[0])
@@ -165,7 +182,7 @@ class CompiledRowPattern:
         machine = build_machine(self._code, self._interner.ranks())
         chains = Chains(self._following.data[0], *self._chains)
         status, *found = _search_keys(
-            keys, self._rules, machine, self._view, self._times.data[0], chains, horizon, final
+            keys, self._rules, machine, self._view, self._times.data[0], self._plays.data[0], chains, horizon, final
         )
         check_trouble(machine)
         _raise_status(status, self._program)
@@ -200,6 +217,11 @@ def _write_rules(
         lookback=max([lookback, *(-shift for shift in shifts)]),
         budget=STEP_BUDGET,
     )
+
+
+def looks_at_one(condition: Expression, variable: str) -> bool:
+    """Does the condition of a variable look at the tested event and nothing else?"""
+    return is_history_free(condition, variable) and all(cell.position.shift == 0 for cell in list_cells(condition))
 
 
 def is_history_free(condition: Expression, variable: str) -> bool:
@@ -307,8 +329,8 @@ def _locate(
 
 @njit(cache=True)
 def _search_keys(
-    keys: Int64s, rules: Rules, machine: Machine, cells: Cells, times: Int64s, chains: Chains, horizon: int,
-    final: bool,
+    keys: Int64s, rules: Rules, machine: Machine, cells: Cells, times: Int64s, plays: Int64s, chains: Chains,
+    horizon: int, final: bool,
 ) -> Any:  # fmt: skip
     """Search each key from its start on; gives status and the matches as flat arrays."""
     rows, bounds, integers, floats, ranks, ri, rf, rv, trouble = machine
@@ -373,7 +395,9 @@ def _search_keys(
                         if not final and not (within != NEVER and horizon - began > within):
                             outcome = _UNDECIDED
                             break
-                    elif within == NEVER or times[events[at]] - began <= within:
+                    elif (plays[events[at]] >> code[pc, 1]) & 1 and (
+                        within == NEVER or times[events[at]] - began <= within
+                    ):
                         variable = code[pc, 1]
                         labels[at] = variable
                         same[at] = last_of[variable]

@@ -20,9 +20,10 @@ from numba import njit
 from cepheid.errors import InvalidQuery, PatternTooCostly
 from cepheid.kernel.columns import Events, Int64s, Interner
 from cepheid.kernel.compiled.cell_store import CellStore, GrowingRows, append_times
-from cepheid.kernel.compiled.evaluate import Cells, Machine, build_machine, check_trouble, find_plays, holds
+from cepheid.kernel.compiled.columnar import find_true
+from cepheid.kernel.compiled.evaluate import Cells, Machine, build_machine, check_trouble, holds
 from cepheid.kernel.compiled.register_code import CodeWriter
-from cepheid.kernel.expression import Call, Expression, list_cells
+from cepheid.kernel.expression import Expression, join_conjunction, list_cells, split_conjunction
 from cepheid.kernel.matches import SequenceMatches, sort_sequences
 from cepheid.kernel.pattern import SequenceProgram
 
@@ -35,8 +36,8 @@ _ANY, _NEXT, _CONTIGUOUS = range(3)
 class Plan(NamedTuple):
     """The program of a sequence as numbers.
 
-    Conditions 0..steps-1 look at one event only: they say which steps an event can play.  Joint conditions
-    follow, sorted by the step at which all their events are bound: joint[step]:joint[step + 1].
+    Joint conditions, which look at several events, are sorted by the step at which all of these are bound:
+    joint[step]:joint[step + 1].
     """
 
     steps: int
@@ -57,7 +58,7 @@ class CompiledSequence:
         self._interner = interner
         writer = CodeWriter(interner)
         mode = {"skip_till_any": _ANY, "skip_till_next": _NEXT}.get(program.strategy, _CONTIGUOUS)
-        joint = _write_conditions(program, writer, backwards=mode == _ANY)
+        self._alone, joint = _write_conditions(program, writer, backwards=mode == _ANY)
         self._code = writer.finish()
         self._cells = CellStore(writer)
         self._times = GrowingRows(1, np.int64)
@@ -73,7 +74,7 @@ class CompiledSequence:
         )
         chains = steps - 1 if mode == _ANY else 0
         self._links = GrowingRows(max(1, chains), np.int64)
-        self._entries = GrowingRows(max(1, chains), np.int64)
+        self._entries = GrowingRows(max(1, chains - 1), np.int64)
         self._heads = np.full((max(1, chains), 16), -1, dtype=np.int64)
         self._partials = _Partials(steps)
 
@@ -82,8 +83,8 @@ class CompiledSequence:
         """How many events have been taken in; the next one gets this index."""
         return self._times.used
 
-    def step(self, events: Events, horizon: int, final: bool = False) -> SequenceMatches:
-        """Take in events; give out the sequences that they complete."""
+    def step(self, events: Events, horizon: int, final: bool = False) -> SequenceMatches:  # noqa: ARG002
+        """Take in events; give out the sequences that they complete, whatever is still to come."""
         base = self.seen
         cells = self._cells.append(events)
         times = append_times(self._times, events.times)
@@ -92,13 +93,11 @@ class CompiledSequence:
         machine = build_machine(self._code, self._interner.ranks())
         self._grow_keys(int(events.keys.max()) + 1)
         plan = self._plan
-        plays = find_plays(plan.steps, base, len(events), machine, cells, len(plan.step_of))
-        if events.streams is not None:
-            for step, stream in enumerate(plan.streams):
-                plays[events.streams != stream] &= ~(np.int64(1) << step)
+        plays = self._find_plays(events)
         if plan.mode == _ANY:
-            links, entries = self._links.extend(len(events)), self._entries.extend(len(events))
-            links[:], entries[:] = -1, -1
+            self._links.extend(len(events))
+            if plan.steps > 2:
+                self._entries.extend(len(events))
             found = _chain_events(
                 events.keys, plays, base, plan, machine, cells, times,
                 self._links.data, self._entries.data, self._heads,
@@ -123,6 +122,22 @@ class CompiledSequence:
             return np.ones(self.seen, dtype=np.bool_)
         return horizon - self._times.view[0] <= self._program.within
 
+    def _find_plays(self, events: Events) -> Int64s:
+        """int64[n]: bit s says that the event alone fits step s."""
+        plays = np.zeros(len(events), dtype=np.int64)
+        for step, (condition, stream) in enumerate(zip(self._alone, self._plan.streams, strict=True)):
+            bit = np.int64(1) << step
+            if condition is None and events.streams is None:
+                plays |= bit
+                continue
+            fits = np.ones(len(events), dtype=np.bool_)
+            if condition is not None:
+                fits = find_true(condition, events, self._interner)
+            if events.streams is not None:
+                fits = fits & (events.streams == stream)
+            plays[fits] |= bit
+        return plays
+
     def _grow_keys(self, count: int) -> None:
         size = self._heads.shape[1]
         if count > size:
@@ -131,42 +146,31 @@ class CompiledSequence:
         self._partials.grow_keys(count)
 
 
-def _write_conditions(program: SequenceProgram, writer: CodeWriter, backwards: bool) -> list[int]:
-    """Write code for all conditions; gives the bounds of the joint ones per step.
+def _write_conditions(
+    program: SequenceProgram, writer: CodeWriter, backwards: bool
+) -> tuple[list[Expression | None], list[int]]:
+    """Per step the condition on its event alone; and code for the joint ones, with their bounds per step.
 
     Forwards a joint condition can be tested at its latest step, backwards at its earliest.
     """
     numbers = {step.variable: number for number, step in enumerate(program.steps)}
+    alone: list[Expression | None] = []
     joint: list[list[Expression]] = [[] for _ in program.steps]
     for number, step in enumerate(program.steps):
-        alone: list[Expression] = []
+        own: list[Expression] = []
         for part in split_conjunction(step.condition):
             reads = {numbers[cell.position.variables[0]] for cell in list_cells(part)}
             if reads <= {number}:
-                alone.append(part)
+                own.append(part)
             else:
                 joint[min(reads) if backwards else number].append(part)
-        writer.add_condition(_conjunction(alone))
-    bounds = [len(program.steps)]
+        alone.append(join_conjunction(own))
+    bounds = [0]
     for parts in joint:
         for part in parts:
             writer.add_condition(part)
         bounds.append(bounds[-1] + len(parts))
-    return bounds
-
-
-def split_conjunction(condition: Expression | None) -> list[Expression]:
-    if condition is None:
-        return []
-    if isinstance(condition, Call) and condition.function == "and":
-        return [part for argument in condition.arguments for part in split_conjunction(argument)]
-    return [condition]
-
-
-def _conjunction(parts: list[Expression]) -> Expression | None:
-    if len(parts) < 2:
-        return parts[0] if parts else None
-    return Call("and", tuple(parts), "bool")
+    return alone, bounds
 
 
 class _Partials:

@@ -1,8 +1,9 @@
-"""The reference twin behind the same interface as the compiled one: it waits for the end, then thinks slowly."""
+"""The reference twin behind the same interface as the compiled one: it waits for the end, then thinks slowly.
+
+It needs neither a horizon nor a lookback, since it keeps everything; so it keeps no snapshots either.
+"""
 
 from __future__ import annotations
-
-from collections.abc import Mapping
 
 import numpy as np
 
@@ -10,7 +11,7 @@ from cepheid.kernel.columns import Events, Int64s, Interner
 from cepheid.kernel.expression import Expression, Kind, list_cells
 from cepheid.kernel.matches import RowMatches, SequenceMatches, sort_sequences
 from cepheid.kernel.pattern import RowPatternProgram, SequenceProgram, list_terms
-from cepheid.kernel.reference.evaluate import Value
+from cepheid.kernel.reference.evaluate import Row, Value
 from cepheid.kernel.reference.row_pattern import RowMatch, find_matches
 from cepheid.kernel.reference.sequence import find_sequences
 
@@ -21,7 +22,7 @@ class _Memory:
     def __init__(self, conditions: list[Expression], interner: Interner) -> None:
         self._kinds: dict[str, Kind] = {cell.column: cell.kind for item in conditions for cell in list_cells(item)}
         self._interner = interner
-        self.rows: list[Mapping[str, Value]] = []
+        self.rows: list[Row] = []
         self.times: list[int] = []
         self.streams: list[int] = []
         self.by_key: dict[int, list[int]] = {}
@@ -36,9 +37,9 @@ class _Memory:
             self.streams.append(-1 if events.streams is None else int(events.streams[place]))
 
 
-def _plain_values(events: Events, name: str, kind: Kind, texts: list[str]) -> list[Value]:
+def _plain_values(events: Events, name: str, kind: Kind, texts: list[str]) -> list[Value | None]:
     column = events.columns[name]
-    values: list[Value] = column.values.tolist()
+    values: list[Value | None] = column.values.tolist()
     if kind == "bool":
         values = [bool(value) for value in values]
     elif kind == "string":
@@ -49,12 +50,12 @@ def _plain_values(events: Events, name: str, kind: Kind, texts: list[str]) -> li
 
 
 class ReferenceRowPattern:
-    def __init__(self, program: RowPatternProgram, interner: Interner, lookback: int = 0) -> None:
+    def __init__(self, program: RowPatternProgram, interner: Interner, lookback: int = 0) -> None:  # noqa: ARG002
         self._program = program
         self._memory = _Memory([condition for _, condition in program.conditions], interner)
         self._variables = tuple(dict.fromkeys(term.variable for term in list_terms(program.pattern)))
 
-    def step(self, events: Events, horizon: int, final: bool = False) -> RowMatches:
+    def step(self, events: Events, horizon: int, final: bool = False) -> RowMatches:  # noqa: ARG002
         self._memory.append(events)
         found: list[tuple[list[int], int, RowMatch]] = []
         for places in self._memory.by_key.values() if final else ():
@@ -93,7 +94,7 @@ class ReferenceSequence:
         conditions = [step.condition for step in program.steps if step.condition is not None]
         self._memory = _Memory(conditions, interner)
 
-    def step(self, events: Events, horizon: int, final: bool = False) -> SequenceMatches:
+    def step(self, events: Events, horizon: int, final: bool = False) -> SequenceMatches:  # noqa: ARG002
         self._memory.append(events)
         memory = self._memory
         found: list[tuple[int, ...]] = []

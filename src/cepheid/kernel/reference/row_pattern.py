@@ -35,6 +35,8 @@ from cepheid.kernel.pattern import (
 )
 from cepheid.kernel.reference.evaluate import Row, evaluate, read_cell
 
+STEP_BUDGET = 5_000_000
+
 
 @dataclass(frozen=True, slots=True)
 class RowMatch:
@@ -70,14 +72,15 @@ Choice = tuple[Todo | None, int]
 
 
 def find_matches(
-    program: RowPatternProgram, rows: Sequence[Row], times: Sequence[int], *, budget: int = 5_000_000
+    program: RowPatternProgram, rows: Sequence[Row], times: Sequence[int], *, budget: int | None = None
 ) -> list[RowMatch]:
     """The matches in one partition already in order, in the order in which they start.
 
-    Raises PatternTooCostly after `budget` steps of the search, unless failures can be remembered: then the
-    search from one row takes at most rows x places in the pattern.
+    Raises PatternTooCostly after `budget` (STEP_BUDGET) steps of the search, unless failures can be remembered: then
+    the search from one row takes at most rows x places in the pattern.
     """
     assert len(rows) == len(times), "rows and times are of one length"
+    budget = STEP_BUDGET if budget is None else budget
     search = Search(program, rows, times, budget, remembers_failures=sees_only_tested_row(program))
     matches: list[RowMatch] = []
     start = 0

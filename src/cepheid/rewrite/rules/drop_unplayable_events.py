@@ -16,7 +16,13 @@ from cepheid.graph.query_graph import QueryGraph
 from cepheid.kernel.expression import Call, Expression, list_cells
 from cepheid.kernel.pattern import Step
 from cepheid.rewrite.condition_sql import condition_sql
-from cepheid.rewrite.sql_text import columns_of, is_plain_column, substitute_columns
+from cepheid.rewrite.sql_text import (
+    columns_of,
+    is_plain_column,
+    join_conjunction,
+    join_disjunction,
+    substitute_columns,
+)
 
 
 def drop_unplayable_events(graph: QueryGraph) -> QueryGraph | None:
@@ -32,14 +38,14 @@ def drop_unplayable_events(graph: QueryGraph) -> QueryGraph | None:
 
 def _filter_stream(graph: QueryGraph, node: Sequence, port: int, layout: str) -> QueryGraph | None:
     project = graph.vertices[layout]
-    (feeding,) = graph.inputs(layout) or [None]
-    if not isinstance(project, Project) or feeding is None or graph.outputs(feeding) != [layout]:
+    (feeding,) = graph.inputs(layout)
+    if not isinstance(project, Project):
         return None
     conditions = [_own_condition(step) for step in node.program.steps if step.stream == port]
     if not conditions or None in conditions:
         return None
     known = [condition for condition in conditions if condition is not None]
-    predicate = " OR ".join(f"({condition})" for condition in dict.fromkeys(known))
+    predicate = join_disjunction(list(dict.fromkeys(known)))
     meanings = dict(project.columns)
     if not all(is_plain_column(meanings[name]) for name in columns_of(predicate)):
         return None
@@ -47,7 +53,7 @@ def _filter_stream(graph: QueryGraph, node: Sequence, port: int, layout: str) ->
     below = graph.vertices[feeding]
     if isinstance(below, Filter) and predicate in below.predicate:
         return None
-    return graph.insert_above(feeding, Filter(predicate=predicate))
+    return graph.insert_above(feeding, Filter(predicate=predicate), only_for=layout)
 
 
 def _own_condition(step: Step) -> str | None:
@@ -56,7 +62,7 @@ def _own_condition(step: Step) -> str | None:
         return None
     parts = [condition_sql(part) for part in _conjuncts(step.condition) if _looks_at(part) == {step.variable}]
     own = [part for part in parts if part is not None]
-    return " AND ".join(own) if own else None
+    return join_conjunction(own) if own else None
 
 
 def _conjuncts(condition: Expression) -> list[Expression]:

@@ -11,7 +11,6 @@ process: it is not among the rules of the embedded host.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 
 from cepheid.graph.operators import Project, RowPattern, Sequence
@@ -31,9 +30,7 @@ def move_conditions_to_host(graph: QueryGraph) -> QueryGraph | None:
     return None
 
 
-def _move_one(
-    graph: QueryGraph, vertex: str, node: RowPattern | Sequence, port: int, layout: str
-) -> QueryGraph | None:
+def _move_one(graph: QueryGraph, vertex: str, node: RowPattern | Sequence, port: int, layout: str) -> QueryGraph | None:
     project = graph.vertices[layout]
     if not isinstance(project, Project) or graph.outputs(layout) != [vertex]:
         return None
@@ -50,13 +47,13 @@ def _move_one(
         tested = (name, substitute_columns(sql, meanings))
         graph = graph.with_node(layout, replace(project, columns=(*project.columns, tested)))
         flag = Cell(name, "bool", position)
-        return graph.with_node(vertex, _replace_part(node, lambda other: flag if other == part else other))
+        return graph.with_node(vertex, _replace_part(node, part, flag))
     return None
 
 
 def _movable_parts(node: RowPattern | Sequence, port: int) -> list[tuple[Expression, Position]]:
     """Parts of conditions that test the event at hand alone, and how they refer to it."""
-    found = []
+    found: list[tuple[Expression, Position]] = []
     for variable, stream, condition in _conditions(node):
         own = (Position((variable,)),) if isinstance(node, Sequence) else (Position((variable,)), CURRENT)
         for part in _conjuncts(condition):
@@ -83,11 +80,9 @@ def _conjuncts(condition: Expression) -> list[Expression]:
     return [condition]
 
 
-def _replace_part(
-    node: RowPattern | Sequence, change: Callable[[Expression], Expression]
-) -> RowPattern | Sequence:
+def _replace_part(node: RowPattern | Sequence, old: Expression, new: Expression) -> RowPattern | Sequence:
     def rebuild(condition: Expression) -> Expression:
-        parts = tuple(change(part) for part in _conjuncts(condition))
+        parts = tuple(new if part == old else part for part in _conjuncts(condition))
         return parts[0] if len(parts) == 1 else Call("and", parts, "bool")
 
     if isinstance(node, RowPattern):

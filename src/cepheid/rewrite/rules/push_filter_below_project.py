@@ -1,4 +1,4 @@
-"""Move a filter below the projection it reads.
+"""Move a filter, or as much of it as can go, below the projection it reads.
 
     Filter(bus = 7)                       Project("_key0" AS bus)
       Project("_key0" AS bus)       =>      Filter("_key0" = 7)
@@ -12,7 +12,13 @@ from __future__ import annotations
 
 from cepheid.graph.operators import Filter, Project
 from cepheid.graph.query_graph import QueryGraph
-from cepheid.rewrite.sql_text import columns_of, is_plain_column, substitute_columns
+from cepheid.rewrite.sql_text import (
+    columns_of,
+    is_plain_column,
+    join_conjunction,
+    split_conjunction,
+    substitute_columns,
+)
 
 
 def push_filter_below_project(graph: QueryGraph) -> QueryGraph | None:
@@ -23,8 +29,15 @@ def push_filter_below_project(graph: QueryGraph) -> QueryGraph | None:
         project = graph.vertices[below]
         if not isinstance(project, Project) or graph.outputs(below) != [vertex]:
             continue
-        meanings = dict(project.columns)
-        if all(is_plain_column(meanings[name]) for name in columns_of(node.predicate)):
-            predicate = substitute_columns(node.predicate, meanings)
-            return graph.with_node(vertex, Filter(predicate=predicate)).swap_with_input(vertex)
+        meanings = {name: sql for name, sql in project.columns if is_plain_column(sql)}
+        parts = split_conjunction(node.predicate)
+        movable = [part for part in parts if columns_of(part) <= set(meanings)]
+        if not movable:
+            continue
+        lowered = Filter(predicate=join_conjunction([substitute_columns(part, meanings) for part in movable]))
+        staying = [part for part in parts if part not in movable]
+        if not staying:
+            return graph.with_node(vertex, lowered).swap_with_input(vertex)
+        graph = graph.with_node(vertex, Filter(predicate=join_conjunction(staying)))
+        return graph.insert_above(graph.inputs(below)[0], lowered, only_for=below)
     return None

@@ -1,0 +1,97 @@
+"""Queries that are no more than a filter and a projection of one table.
+
+    SELECT m.bus, d * 2 AS twice FROM <item> AS m WHERE d > 5
+    =>  Filter("d" > 5), Project("bus", "d" * 2 AS twice)
+
+These run row by row, so that a continuous query can have them; everything else stays whole and is left to
+the host.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TypeGuard
+
+import pyarrow as pa
+from sqlglot import exp
+
+SELECT_PARTS = {"expressions", "from_", "where", "with_"}
+ITEM_PARTS = {"this", "alias", "db", "catalog"}
+OVER_SEVERAL_ROWS = (exp.AggFunc, exp.Window, exp.Query, exp.Unnest, exp.Exists, exp.Star, exp.List)
+
+
+@dataclass(frozen=True, slots=True)
+class SimpleSelect:
+    """predicate: SQL, or None; columns: (name, SQL), empty for SELECT *."""
+
+    predicate: str | None
+    columns: tuple[tuple[str, str], ...]
+
+
+def only_item(query: exp.Expr) -> exp.Table | exp.Subquery | None:
+    """The one table or subquery of SELECT ... FROM item [WHERE ...]; None if there is more to the query."""
+    if not isinstance(query, exp.Select) or _has_more(query, SELECT_PARTS) or not query.args.get("from_"):
+        return None
+    item = query.args["from_"].this
+    return item if is_plain_item(item) else None
+
+
+def is_plain_item(item: exp.Expr) -> TypeGuard[exp.Table | exp.Subquery]:
+    """A named table or a subquery, without joins, new names for its columns, samples and the like."""
+    alias = item.args.get("alias")
+    if _has_more(item, ITEM_PARTS) or (alias is not None and alias.args.get("columns")):
+        return False
+    return isinstance(item, exp.Subquery) or (isinstance(item, exp.Table) and isinstance(item.this, exp.Identifier))
+
+
+def split_select(query: exp.Select, item: exp.Table | exp.Subquery, schema: pa.Schema) -> SimpleSelect | None:
+    """The parts of the query as SQL over unqualified columns of the item; None if it is no simple one."""
+    where = query.args.get("where")
+    outputs = [] if _is_star(query) else query.expressions
+    parts = [*outputs, *([where.this] if where else [])]
+    if not all(_is_row_wise(part, item, schema) for part in parts):
+        return None
+    return SimpleSelect(
+        _plain_sql(where.this, schema) if where else None,
+        tuple((output.alias_or_name, _plain_sql(output.unalias(), schema)) for output in outputs),
+    )
+
+
+def find_items(select: exp.Select) -> Iterator[exp.Expr]:
+    """The tables and subqueries in FROM and its joins."""
+    waiting = [*([select.args["from_"]] if select.args.get("from_") else []), *(select.args.get("joins") or [])]
+    while waiting:
+        item = waiting.pop().this
+        yield item
+        waiting += item.args.get("joins") or []
+
+
+def _has_more(node: exp.Expr, parts: set[str]) -> bool:
+    return any(value for part, value in node.args.items() if part not in parts)
+
+
+def _is_star(query: exp.Select) -> bool:
+    """SELECT * or SELECT m.*, without EXCEPT and the like."""
+    (first, *others) = query.expressions
+    star = first.this if isinstance(first, exp.Column) else first
+    return not others and isinstance(star, exp.Star) and not any(star.args.values())
+
+
+def _is_row_wise(part: exp.Expr, item: exp.Table | exp.Subquery, schema: pa.Schema) -> bool:
+    known = {name.lower() for name in schema.names}
+    qualifiers = ("", item.alias_or_name.lower())
+    return part.find(*OVER_SEVERAL_ROWS) is None and all(
+        column.name.lower() in known and column.table.lower() in qualifiers and not column.db
+        for column in part.find_all(exp.Column)
+    )
+
+
+def _plain_sql(expression: exp.Expr, schema: pa.Schema) -> str:
+    """SQL whose columns are unqualified and spelt as the input spells them."""
+    names = {name.lower(): name for name in schema.names}
+
+    def spell(node: exp.Expr) -> exp.Expr:
+        return exp.column(names[node.name.lower()], quoted=True) if isinstance(node, exp.Column) else node
+
+    return expression.transform(spell).sql(dialect="trino", comments=False)

@@ -1,0 +1,28 @@
+"""What importing costs: a name is loaded when it is used, and not before."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+HEAVY = ("pyspark", "numba", "duckdb", "pandas", "pyarrow", "sqlglot", "matplotlib", "typer")
+
+
+def loaded_after(statement: str) -> set[str]:
+    script = f"import sys; {statement}; print(*(name for name in {HEAVY!r} if name in sys.modules))"
+    found = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    return set(found.stdout.split())
+
+
+def test_importing_cepheid_loads_nothing_heavy() -> None:
+    assert loaded_after("import cepheid") == set()
+
+
+def test_embedded_queries_never_load_spark() -> None:
+    statement = "import cepheid as cep; cep.sql('SELECT 1 AS one')"
+    assert "pyspark" not in loaded_after(statement)
+
+
+def test_kernel_loads_neither_spark_nor_the_language() -> None:
+    loaded = loaded_after("import cepheid.kernel.compiled.row_pattern, cepheid.kernel.compiled.sequence")
+    assert loaded.isdisjoint({"pyspark", "sqlglot", "duckdb", "typer", "pandas"})

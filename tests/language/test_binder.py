@@ -1,0 +1,103 @@
+"""What the binder makes of a query, where rows alone would not show it."""
+
+from __future__ import annotations
+
+import pytest
+
+import cepheid as cep
+from cepheid.compiler import Compilation, compile_query
+from cepheid.errors import NotSupportedYet
+from cepheid.execution.embedded.relations import describe_sql
+from cepheid.graph.operators import Filter, Project, Relation, RowPattern, Sequence, Sink, Source
+from cepheid.schema import read_schema
+
+SCHEMAS = {
+    "s": read_schema("s", {"ts": "timestamp", "id": "int", "k": "bigint", "f": "double", "t": "string"}),
+    "r": read_schema("r", {"ts": "timestamp", "user_id": "bigint", "f": "float", "t": "string"}),
+}
+PATTERN = "s MATCH_RECOGNIZE (PARTITION BY id ORDER BY ts MEASURES a.f AS f, a.t AS t PATTERN (a b))"
+
+
+def compile_text(query: str) -> Compilation:
+    return compile_query(query, SCHEMAS, describe_sql)
+
+
+def kinds_of(query: str) -> set[type]:
+    return {type(node) for node in compile_text(query).bound.vertices.values()}
+
+
+@pytest.mark.parametrize(
+    ("terms", "where", "keys", "conditions"),
+    [
+        ("s a, s b", "a.id = b.id", 1, 0),
+        ("s a, s b", "b.ID = A.id", 1, 0),
+        ("s a, r b", "a.id = b.user_id", 1, 0),
+        ("s a, s b", "a.id = b.id AND a.t = b.t", 2, 0),
+        ("s a, s b, s c", "a.id = b.id AND (b.id = c.id)", 1, 0),
+        ("s a, s b, s c", "a.id = b.id AND b.id = c.id AND a.id = c.id", 1, 0),
+        ("s a, s b, s c", "a.id = b.id", 0, 1),
+        ("s a, s b", "a.id = b.k", 0, 1),
+        ("s a, r b", "a.f = b.f", 0, 1),
+        ("s a, r b", "a.id = b.f", 0, 1),
+        ("s a, s b", "a.id = b.id OR a.id = 1", 0, 1),
+        ("s a, s b", "a.id = b.id AND b.f > a.f", 1, 1),
+        ("s a, s b", "a.id = b.id AND a.id = 5", 1, 1),
+    ],
+)
+def test_equalities_that_tie_all_events_become_keys(terms: str, where: str, keys: int, conditions: int) -> None:
+    graph = compile_text(f"SELECT a.ts FROM PATTERN SEQ({terms}) WHERE {where} WITHIN 5 s").bound
+    (sequence,) = [node for node in graph.vertices.values() if isinstance(node, Sequence)]
+    assert sequence.keys == keys
+    assert sum(step.condition is not None for step in sequence.program.steps) == conditions
+
+
+def test_strict_has_no_keys() -> None:
+    graph = compile_text("SELECT a.ts FROM PATTERN SEQ(s a, s b) WHERE a.id = b.id STRATEGY strict").bound
+    (sequence,) = [node for node in graph.vertices.values() if isinstance(node, Sequence)]
+    assert (sequence.keys, sequence.program.steps[1].condition is not None) == (0, True)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        f"SELECT * FROM {PATTERN}",
+        f"SELECT m.* FROM {PATTERN} AS m WHERE f > 1",
+        f"SELECT f + 1 FROM (SELECT * FROM {PATTERN} WHERE f > 1) AS q WHERE q.t = 'x'",
+        f"WITH q AS (SELECT f AS g FROM {PATTERN}) SELECT g FROM q",
+        "SELECT * FROM (SELECT ts, f FROM s WHERE id = 1) MATCH_RECOGNIZE (ORDER BY ts MEASURES a.f AS f PATTERN (a))",
+    ],
+)
+def test_filters_and_projections_need_no_relation(query: str) -> None:
+    assert kinds_of(query) <= {Source, Filter, Project, RowPattern, Sink}
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        f"SELECT DISTINCT f FROM {PATTERN}",
+        f"SELECT count(*) FROM {PATTERN}",
+        f"SELECT histogram(f) FROM {PATTERN}",
+        f"SELECT f FROM {PATTERN} ORDER BY f",
+        f"SELECT f FROM {PATTERN} LIMIT 1",
+        f"SELECT f, row_number() OVER (ORDER BY f) FROM {PATTERN}",
+        f"SELECT f + 1 AS g, g + 1 AS h FROM {PATTERN}",
+        f"SELECT f FROM {PATTERN} WHERE f > (SELECT max(f) FROM s)",
+        f"SELECT f FROM {PATTERN} WHERE EXISTS (SELECT 1 FROM s)",
+    ],
+)
+def test_what_needs_more_than_one_row_is_left_to_the_host_and_refused_on_streams(query: str) -> None:
+    assert Relation in kinds_of(query)
+    with pytest.raises(NotSupportedYet):
+        cep.open(query, **SCHEMAS)
+
+
+def test_binding_leaves_the_parsed_query_as_it_was() -> None:
+    query = "SELECT q.x FROM (SELECT a.id AS x FROM PATTERN SEQ(s a, s b) WHERE a.id = b.id WITHIN 5 s) AS q"
+    assert "query: SELECT q.x FROM (SELECT a.id AS x FROM _cep_1) AS q" in cep.explain(query, step="parsed", **SCHEMAS)
+
+
+def test_outputs_without_a_name_are_numbered() -> None:
+    empty = {name: schema.empty_table() for name, schema in SCHEMAS.items()}
+    assert cep.sql(f"SELECT f, f + 1, upper(t), t AS u FROM {PATTERN}", **empty).column_names == [
+        *("f", "_col1", "_col2", "u")
+    ]

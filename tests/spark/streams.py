@@ -1,0 +1,54 @@
+"""A stream that a test feeds file by file, and a query over it that can be stopped and started again."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+import cepheid as cep
+
+
+class FedStream:
+    """Files are taken one per micro-batch, in the order in which they were fed."""
+
+    def __init__(self, spark: Any, folder: Path, schema: pa.Schema) -> None:
+        self.spark, self.folder, self.schema = spark, folder, schema
+        self._fed = 0
+        (folder / "in").mkdir(parents=True)
+
+    def feed(self, table: pa.Table) -> None:
+        self._fed += 1
+        hidden = self.folder / "in" / f".{self._fed}"
+        pq.write_table(table.cast(self.schema), hidden)
+        os.utime(hidden, (1_700_000_000 + self._fed, 1_700_000_000 + self._fed))
+        hidden.rename(self.folder / "in" / f"{self._fed:04d}.parquet")
+
+    def frame(self) -> Any:
+        from pyspark.sql.pandas.types import from_arrow_schema
+
+        reader = self.spark.readStream.schema(from_arrow_schema(self.schema))
+        return reader.option("maxFilesPerTrigger", "1").parquet(str(self.folder / "in"))
+
+    def run(self, text: str, name: str = "events", **settings: Any) -> Any:
+        """Take what was fed since the last run, from the same checkpoint on; gives the StreamingQuery."""
+        result = cep.sql(text, **{name: self.frame()}, **settings)
+        query = (
+            result.writeStream.format("parquet")
+            .option("path", str(self.folder / "out"))
+            .option("checkpointLocation", self.checkpoint)
+            .trigger(availableNow=True)
+            .start()
+        )
+        query.awaitTermination()
+        return query
+
+    @property
+    def checkpoint(self) -> str:
+        return str(self.folder / "checkpoint")
+
+    def rows(self) -> pa.Table:
+        return self.spark.read.parquet(str(self.folder / "out")).toArrow()
