@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from cepheid.execution.spark.key_groups import choose_labels, group_column, hash_label
+from cepheid.execution.spark.key_groups import choose_labels, hash_label
 
 
 @pytest.mark.parametrize("groups", [1, 2, 8, 64])
@@ -24,14 +24,3 @@ def test_hash_is_the_one_that_spark_partitions_by(spark: Any) -> None:
     labels = [*choose_labels(64), -1, 2**31 - 1]
     frame = spark.createDataFrame([(label,) for label in labels], "label int").selectExpr("hash(label) AS h")
     assert [row.h for row in frame.collect()] == [hash_label(label) for label in labels]
-
-
-@pytest.mark.spark
-def test_equal_keys_of_other_types_share_a_group(spark: Any) -> None:
-    import pyarrow as pa
-
-    frame = spark.sql("SELECT CAST(7 AS INT) AS a, CAST(7 AS BIGINT) AS b, -0.0D AS c, 0.0D AS d")
-    kinds = {"a": pa.int32(), "b": pa.int64(), "c": pa.float64(), "d": pa.float64()}
-    row = frame.select(*(group_column([(name, kind)], 64).alias(name) for name, kind in kinds.items())).first()
-    assert row.a == row.b
-    assert row.c == row.d

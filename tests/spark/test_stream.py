@@ -114,7 +114,8 @@ def test_events_without_a_time_are_counted_as_rejected(spark: Any, tmp_path: Pat
          "ts": pa.array([None if row % 7 == 0 else moment for row, moment in enumerate(events["ts"].to_pylist())],
                         SCHEMA.field("ts").type)},
     ).select(SCHEMA.names)  # fmt: skip
-    expected = cep.sql(PAIRS, events=holes)
+    with pytest.warns(cep.RejectedEventsWarning, match="9 events"):
+        expected = cep.sql(PAIRS, events=holes)
     stream = FedStream(spark, tmp_path, SCHEMA)
     stream.feed(holes)
     query = stream.run(PAIRS, lateness=timedelta(0))

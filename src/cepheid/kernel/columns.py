@@ -79,6 +79,15 @@ class Events:
         return len(self.times)
 
 
+def as_cells(column: Column) -> Int64s:
+    """Values as 64-bit cells that are equal exactly if the values are."""
+    if column.values.dtype != np.float64:
+        return column.values.astype(np.int64, copy=False)
+    values = column.values + 0.0  # -0.0 is 0.0
+    values[np.isnan(values)] = np.nan  # one NaN for all
+    return values.view(np.int64)
+
+
 def kind_of(arrow_type: pa.DataType) -> Kind | None:
     """The kernel's kind for an Arrow type; None: the kernel cannot compute with it (it can still carry it)."""
     types = pa.types

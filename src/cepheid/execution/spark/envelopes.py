@@ -16,6 +16,7 @@ import pyarrow as pa
 from cepheid.event_time import newest_time
 from cepheid.execution.blob import read_table_bytes, write_table
 from cepheid.execution.spark.key_groups import choose_labels
+from cepheid.kernel.key_hash import group_keys
 
 ENVELOPE_SCHEMA = "label int, port int, sequence long, newest long, payload binary"
 MOST_ROWS = 1_000_000  # events gathered before they are packed
@@ -23,8 +24,8 @@ MOST_ROWS = 1_000_000  # events gathered before they are packed
 Packer = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
 
-def make_packer(port: int, groups: int, names: list[str]) -> Packer:
-    """A function for mapInArrow: events with `_group` behind their columns in, envelopes out."""
+def make_packer(port: int, groups: int, keys: int, names: list[str]) -> Packer:
+    """A function for mapInArrow: events in the layout in, their columns called `names`, envelopes out."""
 
     def pack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         from pyspark import TaskContext
@@ -32,7 +33,7 @@ def make_packer(port: int, groups: int, names: list[str]) -> Packer:
         context = TaskContext.get()
         sequence = (context.partitionId() if context else 0) << 32
         for table in _gather(batches):
-            yield pack_table(table.rename_columns([*names, "_group"]), port, groups, sequence)
+            yield pack_table(table.rename_columns(names), port, groups, keys, sequence)
             sequence += 1
 
     return pack
@@ -51,10 +52,13 @@ def _gather(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
         yield pa.Table.from_batches(waiting)
 
 
-def pack_table(table: pa.Table, port: int, groups: int, sequence: int) -> pa.RecordBatch:
+def pack_table(events: pa.Table, port: int, groups: int, keys: int, sequence: int) -> pa.RecordBatch:
     """One envelope per group that has events, each keeping the order of its events."""
-    group = table.column("_group").to_numpy().astype(np.int16 if groups < 2**15 else np.int32)
-    events = table.drop_columns(["_group"])
+    key_columns = [events.column(f"_key{number}") for number in range(keys)]
+    if keys:
+        group = group_keys(key_columns, len(events), groups).astype(np.int16 if groups < 2**15 else np.int32)
+    else:
+        group = np.zeros(len(events), dtype=np.int16)  # no keys: all events belong together
     present = np.flatnonzero(np.bincount(group, minlength=1))
     if len(present) > 1:
         order = np.argsort(group, kind="stable")

@@ -26,16 +26,17 @@ from cepheid.event_time import BEGINNING, in_microseconds
 from cepheid.execution.blob import read_table_bytes
 from cepheid.execution.cells import write_schema
 from cepheid.execution.engine import Engine, unite_schemas
+from cepheid.execution.spark.direct_ingest import ParquetStream, chain_below, find_parquet_stream, make_reader
 from cepheid.execution.spark.envelopes import ENVELOPE_SCHEMA, make_packer, open_envelopes
-from cepheid.execution.spark.key_groups import group_column
 from cepheid.execution.spark.processor import OUTPUT_SCHEMA, PatternProcessor
 from cepheid.graph.column_origin import trace_column
 from cepheid.graph.node import PlanNode
 from cepheid.graph.operators import Filter, Project, Relation, RowPattern, Sequence, Sink, Source
 from cepheid.graph.query_graph import QueryGraph
-from cepheid.rewrite.rule_order import CARRYING_RULES
+from cepheid.rewrite.rule_order import CARRYING_RULES, RULES, Rule
 from cepheid.settings import Settings
 
+DirectInput = tuple[ParquetStream, Source, list[PlanNode]]
 WATERMARK = "spark.watermarkDelayMs"
 STREAM_SETTINGS = {
     # transformWithState works on RocksDB only
@@ -50,9 +51,31 @@ STREAM_SETTINGS = {
 
 
 def compile_on_spark(text: str, frames: Mapping[str, DataFrame]) -> Compilation:
+    """Conditions stay with the engines if workers read the events themselves, and move to Spark if not."""
+    direct = compile_with(text, frames, RULES)
+    return direct if _reads_directly(direct.placed.graph, frames) else compile_with(text, frames, CARRYING_RULES)
+
+
+def compile_with(text: str, frames: Mapping[str, DataFrame], rules: tuple[Rule, ...]) -> Compilation:
     spark = next(iter(frames.values())).sparkSession
     schemas = {name: arrow_schema(frame) for name, frame in frames.items()}
-    return compile_query(text, schemas, lambda sql, tables: describe_sql(spark, sql, tables), CARRYING_RULES)
+    return compile_query(text, schemas, lambda sql, tables: describe_sql(spark, sql, tables), rules)
+
+
+def _reads_directly(graph: QueryGraph, frames: Mapping[str, DataFrame]) -> bool:
+    """Can every input of every pattern be read by workers?"""
+    patterns = [vertex for vertex, node in graph.vertices.items() if isinstance(node, RowPattern | Sequence)]
+    feeds = [feed for pattern in patterns for feed in graph.inputs(pattern)]
+    return bool(feeds) and all(_find_direct(graph, feed, frames) is not None for feed in feeds)
+
+
+def _find_direct(graph: QueryGraph, feed: str, frames: Mapping[str, DataFrame]) -> DirectInput | None:
+    chain = chain_below(graph, feed)
+    if chain is None:
+        return None
+    source, nodes = chain
+    stream = find_parquet_stream(frames[source.name], arrow_schema(frames[source.name]))
+    return None if stream is None else (stream, source, nodes)
 
 
 def run_on_spark(text: str, frames: Mapping[str, DataFrame], settings: Settings) -> DataFrame:
@@ -69,6 +92,7 @@ def run_on_spark(text: str, frames: Mapping[str, DataFrame], settings: Settings)
 
 def _run_graph(graph: QueryGraph, frames: Mapping[str, DataFrame], settings: Settings) -> DataFrame:
     frames = _add_watermarks(graph, frames, settings)
+    direct = _reads_directly(graph, frames)
     made: dict[str, DataFrame] = {}
     for vertex in graph.order:
         node = graph.vertices[vertex]
@@ -77,7 +101,9 @@ def _run_graph(graph: QueryGraph, frames: Mapping[str, DataFrame], settings: Set
             case Source(name=name, columns=columns):
                 made[vertex] = frames[name].select(*(F.col(_quote(column)) for column in columns))
             case RowPattern() | Sequence():
-                made[vertex] = _run_pattern(node, inputs, settings)
+                found = [_find_direct(graph, feed, frames) for feed in graph.inputs(vertex)] if direct else []
+                readers = [reader for reader in found if reader is not None]
+                made[vertex] = _run_pattern(node, inputs, settings, readers)
             case Sink():
                 return inputs[0]
             case _:
@@ -142,14 +168,16 @@ def _active_session() -> SparkSession:
     return spark
 
 
-def _run_pattern(node: RowPattern | Sequence, inputs: list[DataFrame], settings: Settings) -> DataFrame:
+def _run_pattern(
+    node: RowPattern | Sequence, inputs: list[DataFrame], settings: Settings, readers: list[DirectInput]
+) -> DataFrame:
     streaming = {frame.isStreaming for frame in inputs}
     if len(streaming) > 1:
         raise NotSupportedYet("a pattern over a stream and a table together")
     schemas = [arrow_schema(frame) for frame in inputs]
     cells = write_schema(node, {field.name: field.type for field in unite_schemas(schemas, len(inputs) > 1)})
     if True in streaming:
-        return _run_stream(node, inputs, schemas, cells, settings)
+        return _run_stream(node, inputs, schemas, cells, settings, readers)
     packed = _pack_all(node, inputs, schemas, settings)
     return packed.groupBy("label").applyInArrow(_make_runner(node, schemas, cells), from_arrow_schema(cells))
 
@@ -159,11 +187,33 @@ def _pack_all(
 ) -> DataFrame:
     packed: DataFrame | None = None
     for port, (frame, schema) in enumerate(zip(inputs, schemas, strict=True)):
-        keys = [(f"_key{number}", schema.field(f"_key{number}").type) for number in range(node.keys)]
         # numbered names: mapInArrow takes a dot in a name for a field of a struct
-        numbered = [F.col(_quote(name)).alias(f"c{place}") for place, name in enumerate(frame.columns)]
-        grouped = frame.select(*numbered, group_column(keys, settings.key_groups).alias("_group"))
-        envelopes = grouped.mapInArrow(make_packer(port, settings.key_groups, schema.names), ENVELOPE_SCHEMA)
+        numbered = frame.select(*(F.col(_quote(name)).alias(f"c{place}") for place, name in enumerate(frame.columns)))
+        packer = make_packer(port, settings.key_groups, node.keys, schema.names)
+        envelopes = numbered.mapInArrow(packer, ENVELOPE_SCHEMA)
+        packed = envelopes if packed is None else packed.union(envelopes)
+    assert packed is not None, "a pattern has inputs"
+    return packed
+
+
+def _read_all(
+    node: RowPattern | Sequence,
+    inputs: list[DataFrame],
+    readers: list[DirectInput],
+    delays_us: list[int],
+    settings: Settings,
+) -> DataFrame:
+    """Envelopes straight from files.  Spark sees no event, so the watermark follows what envelopes tell."""
+    packed: DataFrame | None = None
+    for port, (frame, (stream, source, nodes), delay) in enumerate(zip(inputs, readers, delays_us, strict=True)):
+        reader = make_reader(stream, source, nodes, port, settings.key_groups, node.keys)
+        envelopes = (
+            stream.files(frame)
+            .mapInArrow(reader, ENVELOPE_SCHEMA)
+            .withColumn("moment", F.timestamp_micros("newest"))
+            .withWatermark("moment", f"{delay} microseconds")
+            .drop("moment")
+        )
         packed = envelopes if packed is None else packed.union(envelopes)
     assert packed is not None, "a pattern has inputs"
     return packed
@@ -194,20 +244,21 @@ def _run_stream(
     schemas: list[pa.Schema],
     cells: pa.Schema,
     settings: Settings,
+    readers: list[DirectInput],
 ) -> DataFrame:
     delays_us = [_read_delay(frame) for frame in inputs]
     spark = inputs[0].sparkSession
     for name, value in STREAM_SETTINGS.items():
         spark.conf.set(name, value)
-    stage = (
-        _pack_all(node, inputs, schemas, settings)
-        .groupBy("label")
-        .transformWithStateInPandas(
-            statefulProcessor=PatternProcessor(node, schemas, delays_us),
-            outputStructType=OUTPUT_SCHEMA,
-            outputMode="append",
-            timeMode="processingTime",
-        )
+    if readers:
+        packed = _read_all(node, inputs, readers, delays_us, settings)
+    else:
+        packed = _pack_all(node, inputs, schemas, settings)
+    stage = packed.groupBy("label").transformWithStateInPandas(
+        statefulProcessor=PatternProcessor(node, schemas, delays_us),
+        outputStructType=OUTPUT_SCHEMA,
+        outputMode="append",
+        timeMode="processingTime",
     )
     counted = stage.observe("cepheid", *(F.sum(name).alias(name) for name in ("events", "rejected", "late", "rows")))
     return counted.select("payload").mapInArrow(_make_unpacker(cells), from_arrow_schema(cells))

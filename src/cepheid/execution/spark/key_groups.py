@@ -1,17 +1,13 @@
-"""Key groups: into which part of the keys an event belongs, and what that part is called.
+"""What key groups are called.
 
-Keys are hashed by Spark itself (xxhash64), so the group of a key is the same in every process.  State of a group goes
-to the partition that Spark's own hash of its *label* says: labels are chosen so that these hashes are all
-different modulo the number of groups, and every number of partitions that divides it is used evenly.
+State of a group goes to the partition that Spark's own hash of its *label* says: labels are chosen so that these
+hashes are all different modulo the number of groups, and every number of partitions that divides it is used
+evenly.
 """
 
 from __future__ import annotations
 
 from functools import cache
-
-import pyarrow as pa
-from pyspark.sql import Column
-from pyspark.sql import functions as F
 
 _MASK = 0xFFFFFFFF
 
@@ -45,21 +41,3 @@ def hash_label(label: int) -> int:
 def _signed_mod(unsigned: int) -> int:
     """Spark takes the hash as a signed number and then a positive remainder; 2**32 keeps both for powers of two."""
     return unsigned - 2**32 if unsigned >= 2**31 else unsigned
-
-
-def group_column(keys: list[tuple[str, pa.DataType]], groups: int) -> Column:
-    """The number of the group an event belongs to."""
-    if not keys:
-        return F.lit(0)
-    hashed = F.xxhash64(*(_alike(name, arrow_type) for name, arrow_type in keys))
-    return F.pmod(hashed, F.lit(groups)).cast("int")
-
-
-def _alike(name: str, arrow_type: pa.DataType) -> Column:
-    """Equal keys of different numeric types, or of two zeros, must hash alike."""
-    column = F.col(name)
-    if pa.types.is_integer(arrow_type):
-        return column.cast("bigint")
-    if pa.types.is_floating(arrow_type):
-        return column.cast("double") + F.lit(0.0)
-    return column

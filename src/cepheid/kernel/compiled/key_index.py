@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-from cepheid.kernel.columns import Column, Int64s
+from cepheid.kernel.columns import Column, Int64s, as_cells
 
 _EMPTY = -1
 
@@ -31,7 +31,7 @@ class KeyIndex:
         """int64[n] numbers, bool[n]: has the key a null?"""
         cells = np.zeros((count, self._width), dtype=np.int64)
         for place, column in enumerate(columns):
-            cells[:, place] = _as_cells(column)
+            cells[:, place] = as_cells(column)
             if column.valid is not None:
                 null = column.valid == 0
                 cells[null, place] = 0
@@ -39,14 +39,6 @@ class KeyIndex:
         numbers = np.empty(count, dtype=np.int64)
         self._slots, self._keys, self._count = _number_cells(cells, self._slots, self._keys, self._count, numbers)
         return numbers, cells[:, -1] != 0
-
-
-def _as_cells(column: Column) -> Int64s:
-    if column.values.dtype != np.float64:
-        return column.values.astype(np.int64, copy=False)
-    values = column.values + 0.0  # -0.0 is 0.0
-    values[np.isnan(values)] = np.nan  # one NaN for all
-    return values.view(np.int64)
 
 
 @njit(cache=True)

@@ -1,0 +1,149 @@
+"""Direct ingest: where a stream is a folder of Parquet files, workers read the columns themselves.
+
+    ordinary   Parquet ─▶ JVM rows ─▶ Arrow ─▶ worker ─▶ envelopes
+    direct     names of files ─▶ worker: Parquet ─▶ Arrow ─▶ envelopes
+
+The way of each event through the JVM costs many times what matching it does.  A micro-batch then carries the names
+of its files only; Spark still decides which files those are.  It is done when it surely gives the same rows:
+local files without partition folders, plain columns and simple comparisons in front of the pattern, UTC.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlparse
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import sqlglot
+from pyspark import TaskContext
+from pyspark.sql import DataFrame
+from sqlglot import exp
+
+from cepheid.execution.embedded.relations import run_relational
+from cepheid.execution.spark.envelopes import MOST_ROWS, pack_table
+from cepheid.graph.node import PlanNode
+from cepheid.graph.operators import Filter, Project, Source
+from cepheid.graph.query_graph import QueryGraph
+
+FILES = "path string, modificationTime timestamp, length long, content binary"
+_SIMPLE = (
+    exp.And, exp.Or, exp.Not, exp.Paren, exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.Is, exp.Null,
+    exp.Column, exp.Identifier, exp.Literal, exp.Boolean, exp.Neg, exp.Between, exp.In, exp.Cast, exp.DataType,
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class ParquetStream:
+    """A streaming DataFrame that is nothing but a folder of Parquet files."""
+
+    options: Mapping[str, str]
+    schema: pa.Schema
+
+    def files(self, frame: DataFrame) -> DataFrame:
+        """The same stream as names of files: one row per file, nothing of it read."""
+        reader = frame.sparkSession.readStream.format("binaryFile").schema(FILES)
+        return reader.options(**self.options).load().select("path")
+
+
+def find_parquet_stream(frame: DataFrame, schema: pa.Schema) -> ParquetStream | None:
+    """What the DataFrame is, read from its plan; None if it is anything else."""
+    if not frame.isStreaming or frame.sparkSession.conf.get("spark.sql.session.timeZone") != "UTC":
+        return None
+    plan = _jvm_plan(frame)
+    if plan is None:
+        return None
+    if plan.nodeName() == "EventTimeWatermark":
+        plan = plan.children().head()
+    if plan.nodeName() != "StreamingRelation" or plan.dataSource().className() != "parquet":
+        return None
+    options = _read_options(plan.dataSource().options())
+    path = options.get("path", "")
+    if not _is_plain_folder(path) or plan.dataSource().partitionColumns().size():
+        return None
+    return ParquetStream(options, schema)
+
+
+def _jvm_plan(frame: DataFrame) -> Any:
+    """The analysed plan; None over Spark Connect, which does not show it."""
+    jvm_frame = getattr(frame, "_jdf", None)
+    return None if jvm_frame is None else jvm_frame.queryExecution().analyzed()
+
+
+def _read_options(scala_map: Any) -> dict[str, str]:
+    found = {}
+    pairs = scala_map.iterator()
+    while pairs.hasNext():
+        pair = pairs.next()
+        found[pair._1()] = pair._2()  # noqa: SLF001 (Scala's name for the first of a pair)
+    return found
+
+
+def _is_plain_folder(path: str) -> bool:
+    """A local folder, not a pattern of names, without partition folders such as day=1."""
+    parsed = urlparse(path)
+    folder = Path(unquote(parsed.path))
+    if parsed.scheme not in ("", "file") or not folder.is_dir():
+        return False
+    return not any(child.is_dir() and "=" in child.name for child in folder.iterdir())
+
+
+def chain_below(graph: QueryGraph, layout: str) -> tuple[Source, list[PlanNode]] | None:
+    """The producer under a layout and the vertices between, if workers can run them; else None."""
+    nodes: list[PlanNode] = []
+    vertex = layout
+    while not isinstance(graph.vertices[vertex], Source):
+        node = graph.vertices[vertex]
+        if not _is_simple(node):
+            return None
+        nodes.insert(0, node)
+        (vertex,) = graph.inputs(vertex)
+    source = graph.vertices[vertex]
+    assert isinstance(source, Source), "the chain ends in a producer"
+    return source, nodes
+
+
+def _is_simple(node: PlanNode) -> bool:
+    if isinstance(node, Project):
+        return all(isinstance(sqlglot.parse_one(sql, dialect="trino"), exp.Column) for _, sql in node.columns)
+    if isinstance(node, Filter):
+        return all(isinstance(part, _SIMPLE) for part in sqlglot.parse_one(node.predicate, dialect="trino").walk())
+    return False
+
+
+def make_reader(
+    stream: ParquetStream, source: Source, nodes: list[PlanNode], port: int, groups: int, keys: int
+) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """A function for mapInArrow: names of files in, envelopes out."""
+    schema = pa.schema([stream.schema.field(name) for name in source.columns])
+
+    def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        context = TaskContext.get()
+        sequence = (context.partitionId() if context else 0) << 32
+        for batch in batches:
+            for path in batch.column("path").to_pylist():
+                table = read_parquet(path, schema)
+                for node in nodes:
+                    table = run_relational(node, [table])
+                for begin in range(0, len(table), MOST_ROWS):
+                    yield pack_table(table.slice(begin, MOST_ROWS), port, groups, keys, sequence)
+                    sequence += 1
+
+    return read
+
+
+def read_parquet(path: str, schema: pa.Schema) -> pa.Table:
+    """Columns of one file by name, as Spark does it: case ignored, a column that is not there is null."""
+    file = pq.ParquetFile(unquote(urlparse(path).path))
+    spelling = {name.lower(): name for name in file.schema_arrow.names}
+    present = [field for field in schema if field.name.lower() in spelling]
+    table = file.read(columns=[spelling[field.name.lower()] for field in present])
+    table = table.select([spelling[field.name.lower()] for field in present])
+    table = table.rename_columns([field.name for field in present])
+    for field in schema:
+        if field.name.lower() not in spelling:
+            table = table.append_column(field.name, pa.nulls(file.metadata.num_rows, field.type))
+    return table.select(schema.names).cast(schema)
