@@ -1,23 +1,25 @@
-"""Spark's Python daemon, warmed: workers are forked from it with the kernels loaded and compiled.
+"""Spark's Python daemon, warmed: workers are forked from it with what they need already loaded.
 
-Set spark.python.daemon.module to this module (session.py does).  Only what starts no threads is loaded
-before the fork, so pyarrow and pandas are left to the workers.
+Set spark.python.daemon.module to this module (session.py does).  Only what starts no threads is loaded before the
+fork, so pyarrow and pandas are left to the workers.  What is loaded is put out of the garbage collector's sight:
+Spark's workers collect after every task, and would look at all of it each time.
 """
 
 from __future__ import annotations
 
-import os
+import gc
 
 
-def warm_kernels() -> None:
-    """Import Numba and what it has compiled before; compile nothing that is not in its cache."""
+def warm_up() -> None:
     import numba  # noqa: F401
-    import numpy  # noqa: F401
+    import pyspark.worker  # noqa: F401
+
+    gc.collect()
+    gc.freeze()
 
 
 if __name__ == "__main__":
     from pyspark.daemon import manager
 
-    if os.environ.get("CEPHEID_WARM_WORKERS", "1") == "1":
-        warm_kernels()
+    warm_up()
     manager()

@@ -107,11 +107,15 @@ def chain_below(graph: QueryGraph, layout: str) -> tuple[Source, list[PlanNode]]
 
 
 def _is_simple(node: PlanNode) -> bool:
+    """Columns, comparisons and logic mean the same in DuckDB, which workers have, as in Spark SQL."""
     if isinstance(node, Project):
-        return all(isinstance(sqlglot.parse_one(sql, dialect="trino"), exp.Column) for _, sql in node.columns)
-    if isinstance(node, Filter):
-        return all(isinstance(part, _SIMPLE) for part in sqlglot.parse_one(node.predicate, dialect="trino").walk())
-    return False
+        texts = [sql for _, sql in node.columns]
+    elif isinstance(node, Filter):
+        texts = [node.predicate]
+    else:
+        return False
+    parsed = [sqlglot.parse_one(text, dialect="trino") for text in texts]
+    return all(isinstance(part, _SIMPLE) for tree in parsed for part in tree.walk())
 
 
 def make_reader(

@@ -33,7 +33,7 @@ from cepheid.graph.column_origin import trace_column
 from cepheid.graph.node import PlanNode
 from cepheid.graph.operators import Filter, Project, Relation, RowPattern, Sequence, Sink, Source
 from cepheid.graph.query_graph import QueryGraph
-from cepheid.rewrite.rule_order import CARRYING_RULES, RULES, Rule
+from cepheid.rewrite.rule_order import CARRYING_RULES
 from cepheid.settings import Settings
 
 DirectInput = tuple[ParquetStream, Source, list[PlanNode]]
@@ -51,15 +51,9 @@ STREAM_SETTINGS = {
 
 
 def compile_on_spark(text: str, frames: Mapping[str, DataFrame]) -> Compilation:
-    """Conditions stay with the engines if workers read the events themselves, and move to Spark if not."""
-    direct = compile_with(text, frames, RULES)
-    return direct if _reads_directly(direct.placed.graph, frames) else compile_with(text, frames, CARRYING_RULES)
-
-
-def compile_with(text: str, frames: Mapping[str, DataFrame], rules: tuple[Rule, ...]) -> Compilation:
     spark = next(iter(frames.values())).sparkSession
     schemas = {name: arrow_schema(frame) for name, frame in frames.items()}
-    return compile_query(text, schemas, lambda sql, tables: describe_sql(spark, sql, tables), rules)
+    return compile_query(text, schemas, lambda sql, tables: describe_sql(spark, sql, tables), CARRYING_RULES)
 
 
 def _reads_directly(graph: QueryGraph, frames: Mapping[str, DataFrame]) -> bool:
