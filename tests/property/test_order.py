@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import numpy as np
@@ -74,3 +74,18 @@ def test_events_of_one_time_keep_the_order_of_arrival_over_batches_and_restart()
         rows = run_streaming(text, {"t": table}, make_cutting(seed)).rows
         assert rows is not None
         assert list_rows(rows) == [(3, 1), (2, 7), (5, 6)]
+
+
+def test_events_that_a_filter_drops_move_time_on() -> None:
+    text = """SELECT a.x AS ax, b.x AS bx FROM PATTERN SEQ(s a, r b) WHERE a.k = b.k AND b.x > 100
+        WITHIN INTERVAL '5' SECOND STRATEGY skip_till_any"""
+    schema = {"k": "int", "ts": "timestamp", "x": "int"}
+    query = cep.open(text, s=schema, r=schema)
+    for second in range(0, 200, 10):
+        moments = [
+            datetime(2026, 1, 1, tzinfo=UTC).replace(tzinfo=None) + timedelta(seconds=second + offset)
+            for offset in range(10)
+        ]
+        batch = pa.table({"k": [1] * 10, "ts": moments, "x": [1] * 10})
+        query.push(s=batch, r=batch)
+    assert query.counts.held < 20, "time goes on although every event of r is filtered out"

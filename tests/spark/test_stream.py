@@ -13,6 +13,7 @@ import pytest
 
 import cepheid as cep
 from cepheid.errors import InvalidInput, InvalidOrder, UnboundedState, UnboundedStateWarning
+from cepheid.execution.spark.direct_ingest import find_parquet_stream
 from cepheid.execution.spark.measurements import read_measurements
 from cepheid.testing import assert_same_rows
 
@@ -67,12 +68,13 @@ def closing_events() -> pa.Table:
     return pa.table(rows, SCHEMA)
 
 
+@pytest.mark.parametrize("direct", [True, False], ids=["direct", "through the JVM"])
 @pytest.mark.parametrize("text", [RISE, PAIRS, NUMBERED], ids=["rise", "pairs", "numbered"])
-def test_stream_with_restart_gives_the_rows_of_the_batch(text: str, spark: Any, tmp_path: Path) -> None:
+def test_stream_with_restart_gives_the_rows_of_the_batch(text: str, direct: bool, spark: Any, tmp_path: Path) -> None:
     events = make_events(240, seed=3)
     closing = closing_events()
     expected = cep.sql(text, events=pa.concat_tables([events, closing]))
-    stream = FedStream(spark, tmp_path, SCHEMA)
+    stream = FedStream(spark, tmp_path, SCHEMA, direct)
     for begin, end in ((0, 70), (70, 71), (71, 150)):
         stream.feed(events.slice(begin, end - begin))
     stream.run(text, lateness=timedelta(0))
@@ -140,6 +142,17 @@ def test_own_watermark_of_the_dataframe_is_the_horizon(spark: Any, tmp_path: Pat
     )
     query.awaitTermination()
     assert_same_rows(pa.concat_tables(found).cast(expected.schema), expected)
+
+
+def test_only_a_plain_folder_of_parquet_files_is_read_directly(spark: Any, tmp_path: Path) -> None:
+    plain = FedStream(spark, tmp_path / "plain", SCHEMA).frame()
+    assert find_parquet_stream(plain, SCHEMA) is not None
+    assert find_parquet_stream(plain.withWatermark("ts", "1 second"), SCHEMA) is not None
+    assert find_parquet_stream(plain.where("value > 1"), SCHEMA) is None
+    partitioned = FedStream(spark, tmp_path / "parted", SCHEMA)
+    (tmp_path / "parted" / "in" / "day=1").mkdir()
+    assert find_parquet_stream(partitioned.frame(), SCHEMA) is None
+    assert find_parquet_stream(spark.createDataFrame(make_events(3, seed=1)), SCHEMA) is None
 
 
 def test_checkpoint_of_another_query_is_refused(spark: Any, tmp_path: Path) -> None:

@@ -115,15 +115,6 @@ class Engine:
             self._replay(released, kept.roles[~held], kept.numbers[~held])
         self._count_state()
 
-    def newest_time(self, tables: list[pa.Table]) -> int:
-        """The latest time among events, BEGINNING if there is none."""
-        newest = BEGINNING
-        for table in tables:
-            times, placed = order_values(table.column("_time"))
-            times = times if placed is None else times[placed]
-            newest = max(newest, int(times.max())) if len(times) else newest
-        return newest
-
     def _begin(self) -> None:
         self._log = EventLog(self._layout)
         self._interner = Interner()

@@ -18,10 +18,11 @@ import pyarrow as pa
 
 from cepheid.compiler import Compilation
 from cepheid.errors import InvalidInput, InvalidOrder, NotSupportedYet, SnapshotMismatch
-from cepheid.event_time import BEGINNING, in_microseconds, is_event_time
+from cepheid.event_time import BEGINNING, in_microseconds, is_event_time, newest_time
 from cepheid.execution.blob import read_blob, read_table_bytes, write_blob, write_table
 from cepheid.execution.embedded.relations import run_relational
 from cepheid.execution.engine import Engine, KeptEvents
+from cepheid.graph.column_origin import trace_column
 from cepheid.graph.operators import Relation, RowPattern, Sequence, Sink, Source
 from cepheid.measurement import Counts
 from cepheid.schema import fit_schema, read_table
@@ -62,8 +63,8 @@ class ContinuousQuery:
         self._refuse_finished()
         tables = self._read_batches(batches)
         layouts = self._layouts(tables)
-        for feed, table in zip(self._feeds, layouts, strict=True):
-            self._newest[feed] = max(self._newest[feed], self._engine.newest_time([table]))
+        for feed, layout in zip(self._feeds, layouts, strict=True):
+            self._newest[feed] = max(self._newest[feed], self._newest_of(feed, layout, tables))
         slowest = min(self._newest.values())
         horizon = slowest if slowest == BEGINNING else slowest - self._lateness
         return self._finish_rows(self._engine.push(layouts, horizon))
@@ -148,6 +149,14 @@ class ContinuousQuery:
             else:
                 made[vertex] = run_relational(node, [made[source] for source in self._graph.inputs(vertex)])
         return [made[feed] for feed in self._feeds]
+
+    def _newest_of(self, feed: str, layout: pa.Table, tables: Mapping[str, pa.Table]) -> int:
+        """The newest time of a stream, told by all its events: those filtered out move time on as well."""
+        origin = trace_column(self._graph, feed, "_time")
+        if origin is None:
+            return newest_time(layout.column("_time"))
+        source, column = origin
+        return newest_time(tables[source.name].column(column))
 
     def _finish_rows(self, cells: pa.Table) -> pa.Table:
         """Everything above the pattern, run over the rows that are new."""

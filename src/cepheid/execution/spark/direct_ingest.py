@@ -23,6 +23,7 @@ from pyspark import TaskContext
 from pyspark.sql import DataFrame
 from sqlglot import exp
 
+from cepheid.event_time import newest_time
 from cepheid.execution.embedded.relations import run_relational
 from cepheid.execution.spark.envelopes import MOST_ROWS, pack_table
 from cepheid.graph.node import PlanNode
@@ -119,9 +120,9 @@ def _is_simple(node: PlanNode) -> bool:
 
 
 def make_reader(
-    stream: ParquetStream, source: Source, nodes: list[PlanNode], port: int, groups: int, keys: int
+    stream: ParquetStream, source: Source, nodes: list[PlanNode], time: str, port: int, groups: int, keys: int
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """A function for mapInArrow: names of files in, envelopes out."""
+    """A function for mapInArrow: names of files in, envelopes out; `time`: the producer's column for it."""
     schema = pa.schema([stream.schema.field(name) for name in source.columns])
 
     def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -130,10 +131,11 @@ def make_reader(
         for batch in batches:
             for path in batch.column("path").to_pylist():
                 table = read_parquet(path, schema)
+                newest = newest_time(table.column(time))  # events that are filtered out move time on as well
                 for node in nodes:
                     table = run_relational(node, [table])
                 for begin in range(0, len(table), MOST_ROWS):
-                    yield pack_table(table.slice(begin, MOST_ROWS), port, groups, keys, sequence)
+                    yield pack_table(table.slice(begin, MOST_ROWS), port, groups, keys, sequence, newest)
                     sequence += 1
 
     return read

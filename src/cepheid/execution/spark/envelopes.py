@@ -33,7 +33,8 @@ def make_packer(port: int, groups: int, keys: int, names: list[str]) -> Packer:
         context = TaskContext.get()
         sequence = (context.partitionId() if context else 0) << 32
         for table in _gather(batches):
-            yield pack_table(table.rename_columns(names), port, groups, keys, sequence)
+            events = table.rename_columns(names)
+            yield pack_table(events, port, groups, keys, sequence, newest_time(events.column("_time")))
             sequence += 1
 
     return pack
@@ -52,7 +53,7 @@ def _gather(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
         yield pa.Table.from_batches(waiting)
 
 
-def pack_table(events: pa.Table, port: int, groups: int, keys: int, sequence: int) -> pa.RecordBatch:
+def pack_table(events: pa.Table, port: int, groups: int, keys: int, sequence: int, newest: int) -> pa.RecordBatch:
     """One envelope per group that has events, each keeping the order of its events."""
     key_columns = [events.column(f"_key{number}") for number in range(keys)]
     if keys:
@@ -66,7 +67,6 @@ def pack_table(events: pa.Table, port: int, groups: int, keys: int, sequence: in
     events = events.combine_chunks()
     bounds = np.searchsorted(group, [*present, groups])
     labels = choose_labels(groups)
-    newest = newest_time(events.column("_time"))
     payloads = [write_table(events.slice(begin, end - begin)) for begin, end in pairwise(bounds)]
     return pa.RecordBatch.from_arrays(
         [

@@ -17,7 +17,7 @@ from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
-from pyspark.sql.types import TimestampNTZType, TimestampType
+from pyspark.sql.types import DataType, TimestampType
 from sqlglot import exp
 
 from cepheid.compiler import Compilation, check_bounded, compile_query, placed_at_order
@@ -36,7 +36,7 @@ from cepheid.graph.query_graph import QueryGraph
 from cepheid.rewrite.rule_order import CARRYING_RULES
 from cepheid.settings import Settings
 
-DirectInput = tuple[ParquetStream, Source, list[PlanNode]]
+DirectInput = tuple[ParquetStream, Source, list[PlanNode], str]
 WATERMARK = "spark.watermarkDelayMs"
 STREAM_SETTINGS = {
     # transformWithState works on RocksDB only
@@ -69,7 +69,8 @@ def _find_direct(graph: QueryGraph, feed: str, frames: Mapping[str, DataFrame]) 
         return None
     source, nodes = chain
     stream = find_parquet_stream(frames[source.name], arrow_schema(frames[source.name]))
-    return None if stream is None else (stream, source, nodes)
+    origin = trace_column(graph, feed, "_time")
+    return None if stream is None or origin is None else (stream, source, nodes, origin[1])
 
 
 def run_on_spark(text: str, frames: Mapping[str, DataFrame], settings: Settings) -> DataFrame:
@@ -148,7 +149,8 @@ def translate_sql(sql: str, tables: Mapping[str, str] | None = None) -> str:
 
 
 def arrow_schema(frame: DataFrame) -> pa.Schema:
-    return to_arrow_schema(frame.schema, timezone="UTC")
+    """The columns as Arrow has them; any may be null, as columns of one stream are for events of another."""
+    return pa.schema([field.with_nullable(True) for field in to_arrow_schema(frame.schema, timezone="UTC")])
 
 
 def _quote(name: str) -> str:
@@ -199,8 +201,8 @@ def _read_all(
 ) -> DataFrame:
     """Envelopes straight from files.  Spark sees no event, so the watermark follows what envelopes tell."""
     packed: DataFrame | None = None
-    for port, (frame, (stream, source, nodes), delay) in enumerate(zip(inputs, readers, delays_us, strict=True)):
-        reader = make_reader(stream, source, nodes, port, settings.key_groups, node.keys)
+    for port, (frame, (stream, source, nodes, time), delay) in enumerate(zip(inputs, readers, delays_us, strict=True)):
+        reader = make_reader(stream, source, nodes, time, port, settings.key_groups, node.keys)
         envelopes = (
             stream.files(frame)
             .mapInArrow(reader, ENVELOPE_SCHEMA)
@@ -261,17 +263,21 @@ def _run_stream(
 def _read_delay(frame: DataFrame) -> int:
     """The delay of the watermark that a stream needs on the column it is ordered by, in microseconds."""
     time = frame.schema["_time"]
-    if not isinstance(time.dataType, TimestampType | TimestampNTZType):
-        raise InvalidOrder(
-            f"a stream is ordered by event time, but ORDER BY names a {time.dataType.simpleString()}",
-            hint="order by a timestamp column",
-        )
+    _check_event_time(time.dataType)
     if WATERMARK not in (time.metadata or {}):
         raise InvalidOrder(
             "ORDER BY is not event time: the stream has no watermark on that column",
             hint='call .withWatermark("<column>", "10 seconds") on the DataFrame, or give lateness= to cep.sql',
         )
     return int(time.metadata[WATERMARK]) * 1000
+
+
+def _check_event_time(order_type: DataType) -> None:
+    if not isinstance(order_type, TimestampType):
+        raise InvalidOrder(
+            f"a stream is ordered by event time, but ORDER BY names a column of type {order_type.simpleString()}",
+            hint="order by a column of type timestamp",
+        )
 
 
 def _add_watermarks(graph: QueryGraph, frames: Mapping[str, DataFrame], settings: Settings) -> dict[str, DataFrame]:
@@ -294,6 +300,7 @@ def _add_watermarks(graph: QueryGraph, frames: Mapping[str, DataFrame], settings
                     f'stream "{source.name}" has a watermark and lateness was given too', hint="use one of the two"
                 )
             if frame.isStreaming and WATERMARK not in metadata:
+                _check_event_time(frame.schema[column].dataType)
                 delay = f"{in_microseconds(settings.lateness)} microseconds"
                 watched[source.name] = frame.withWatermark(column, delay)
     return watched
