@@ -23,6 +23,7 @@ import pyarrow.parquet as pq
 import cepheid as cep
 from cepheid.demo.bus_feed import generate_feed, write_feed
 from cepheid.demo.queries import BREAKDOWN, CELLS, CONTINUOUSLY_LATE, GATHERING
+from cepheid.execution.spark.measurements import read_measurements
 from cepheid.execution.spark.session import build_session
 from cepheid.kernel.compiled.warm_up import compile_kernels
 
@@ -83,11 +84,11 @@ def _play(spark: Any, folder: Path, day: Day, tell: Tell) -> None:
     ]
     while any(query.isActive for query in running):
         time.sleep(0.2)
-        done = sum(progress["numInputRows"] for query in running for progress in query.recentProgress)
+        done = sum(batch.events for query in running for batch in read_measurements(query))
         tell("events", {"done": done, "total": len(running) * len(day.feed)})
     for query in running:
         query.awaitTermination()  # raises what went wrong
-        day.events += sum(progress["numInputRows"] for progress in query.recentProgress)
+        day.events += sum(batch.events for batch in read_measurements(query))
     watch.finish()
 
 
