@@ -146,13 +146,13 @@ def test_own_watermark_of_the_dataframe_is_the_horizon(spark: Any, tmp_path: Pat
 
 def test_only_a_plain_folder_of_parquet_files_is_read_directly(spark: Any, tmp_path: Path) -> None:
     plain = FedStream(spark, tmp_path / "plain", SCHEMA).frame()
-    assert find_parquet_stream(plain, SCHEMA) is not None
-    assert find_parquet_stream(plain.withWatermark("ts", "1 second"), SCHEMA) is not None
-    assert find_parquet_stream(plain.where("value > 1"), SCHEMA) is None
+    assert find_parquet_stream(plain) is not None
+    assert find_parquet_stream(plain.withWatermark("ts", "1 second")) is not None
+    assert find_parquet_stream(plain.where("value > 1")) is None
     partitioned = FedStream(spark, tmp_path / "parted", SCHEMA)
     (tmp_path / "parted" / "in" / "day=1").mkdir()
-    assert find_parquet_stream(partitioned.frame(), SCHEMA) is None
-    assert find_parquet_stream(spark.createDataFrame(make_events(3, seed=1)), SCHEMA) is None
+    assert find_parquet_stream(partitioned.frame()) is None
+    assert find_parquet_stream(spark.createDataFrame(make_events(3, seed=1))) is None
 
 
 def test_checkpoint_of_another_query_is_refused(spark: Any, tmp_path: Path) -> None:

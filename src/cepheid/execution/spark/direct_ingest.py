@@ -26,6 +26,8 @@ from sqlglot import exp
 from cepheid.event_time import newest_time
 from cepheid.execution.embedded.relations import run_relational
 from cepheid.execution.spark.envelopes import MOST_ROWS, pack_table
+from cepheid.execution.spark.schemas import arrow_schema
+from cepheid.graph.column_origin import trace_column
 from cepheid.graph.node import PlanNode
 from cepheid.graph.operators import Filter, Project, Source
 from cepheid.graph.query_graph import QueryGraph
@@ -50,7 +52,28 @@ class ParquetStream:
         return reader.options(**self.options).load().select("path")
 
 
-def find_parquet_stream(frame: DataFrame, schema: pa.Schema) -> ParquetStream | None:
+@dataclass(frozen=True)
+class DirectInput:
+    """One input of a pattern that workers can read: the stream, what lies between, the producer's time column."""
+
+    stream: ParquetStream
+    source: Source
+    nodes: list[PlanNode]
+    time: str
+
+
+def find_direct_input(graph: QueryGraph, layout: str, frames: Mapping[str, DataFrame]) -> DirectInput | None:
+    """How workers can read what a layout gives; None if they cannot."""
+    chain = chain_below(graph, layout)
+    origin = trace_column(graph, layout, "_time")
+    if chain is None or origin is None:
+        return None
+    source, nodes = chain
+    stream = find_parquet_stream(frames[source.name])
+    return None if stream is None else DirectInput(stream, source, nodes, origin[1])
+
+
+def find_parquet_stream(frame: DataFrame) -> ParquetStream | None:
     """What the DataFrame is, read from its plan; None if it is anything else."""
     if not frame.isStreaming or frame.sparkSession.conf.get("spark.sql.session.timeZone") != "UTC":
         return None
@@ -65,7 +88,7 @@ def find_parquet_stream(frame: DataFrame, schema: pa.Schema) -> ParquetStream | 
     path = options.get("path", "")
     if not _is_plain_folder(path) or plan.dataSource().partitionColumns().size():
         return None
-    return ParquetStream(options, schema)
+    return ParquetStream(options, arrow_schema(frame))
 
 
 def _jvm_plan(frame: DataFrame) -> Any:
@@ -120,9 +143,10 @@ def _is_simple(node: PlanNode) -> bool:
 
 
 def make_reader(
-    stream: ParquetStream, source: Source, nodes: list[PlanNode], time: str, port: int, groups: int, keys: int
+    direct: DirectInput, layout: pa.Schema, port: int, groups: int, keys: int
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """A function for mapInArrow: names of files in, envelopes out; `time`: the producer's column for it."""
+    """A function for mapInArrow: names of files in, envelopes out."""
+    stream, source, nodes = direct.stream, direct.source, direct.nodes
     schema = pa.schema([stream.schema.field(name) for name in source.columns])
 
     def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -131,9 +155,10 @@ def make_reader(
         for batch in batches:
             for path in batch.column("path").to_pylist():
                 table = read_parquet(path, schema)
-                newest = newest_time(table.column(time))  # events that are filtered out move time on as well
+                newest = newest_time(table.column(direct.time))  # events that are filtered out move time on as well
                 for node in nodes:
                     table = run_relational(node, [table])
+                table = table.cast(layout)
                 for begin in range(0, len(table), MOST_ROWS):
                     yield pack_table(table.slice(begin, MOST_ROWS), port, groups, keys, sequence, newest)
                     sequence += 1

@@ -24,8 +24,11 @@ MOST_ROWS = 1_000_000  # events gathered before they are packed
 Packer = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
 
-def make_packer(port: int, groups: int, keys: int, names: list[str]) -> Packer:
-    """A function for mapInArrow: events in the layout in, their columns called `names`, envelopes out."""
+def make_packer(port: int, groups: int, keys: int, schema: pa.Schema) -> Packer:
+    """A function for mapInArrow: events with the columns of `schema`, whatever they are called, in, envelopes out.
+
+    The types are those of the schema, too: Spark labels times with the zone of the session, envelopes with UTC.
+    """
 
     def pack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         from pyspark import TaskContext
@@ -33,7 +36,7 @@ def make_packer(port: int, groups: int, keys: int, names: list[str]) -> Packer:
         context = TaskContext.get()
         sequence = (context.partitionId() if context else 0) << 32
         for table in _gather(batches):
-            events = table.rename_columns(names)
+            events = table.rename_columns(schema.names).cast(schema)
             yield pack_table(events, port, groups, keys, sequence, newest_time(events.column("_time")))
             sequence += 1
 
@@ -88,4 +91,4 @@ def open_envelopes(
     tables: list[list[pa.Table]] = [[schema.empty_table()] for schema in schemas]
     for place in order:
         tables[ports[place]].append(read_table_bytes(payloads[place]))
-    return [pa.concat_tables(parts, promote_options="permissive") for parts in tables]
+    return [pa.concat_tables(parts) for parts in tables]

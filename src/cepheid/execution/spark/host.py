@@ -8,15 +8,17 @@ On a stream the engines' state lives in Spark's state store, and the watermark i
 
 from __future__ import annotations
 
+import logging
 import uuid
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 
 import pyarrow as pa
 import sqlglot
 from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
+from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import DataType, TimestampType
 from sqlglot import exp
 
@@ -26,9 +28,10 @@ from cepheid.event_time import BEGINNING, in_microseconds
 from cepheid.execution.blob import read_table_bytes
 from cepheid.execution.cells import write_schema
 from cepheid.execution.engine import Engine, unite_schemas
-from cepheid.execution.spark.direct_ingest import ParquetStream, chain_below, find_parquet_stream, make_reader
+from cepheid.execution.spark.direct_ingest import DirectInput, find_direct_input, make_reader
 from cepheid.execution.spark.envelopes import ENVELOPE_SCHEMA, make_packer, open_envelopes
 from cepheid.execution.spark.processor import OUTPUT_SCHEMA, PatternProcessor
+from cepheid.execution.spark.schemas import arrow_schema
 from cepheid.graph.column_origin import trace_column
 from cepheid.graph.node import PlanNode
 from cepheid.graph.operators import Filter, Project, Relation, RowPattern, Sequence, Sink, Source
@@ -36,7 +39,6 @@ from cepheid.graph.query_graph import QueryGraph
 from cepheid.rewrite.rule_order import CARRYING_RULES
 from cepheid.settings import Settings
 
-DirectInput = tuple[ParquetStream, Source, list[PlanNode], str]
 WATERMARK = "spark.watermarkDelayMs"
 STREAM_SETTINGS = {
     # transformWithState works on RocksDB only
@@ -56,23 +58,6 @@ def compile_on_spark(text: str, frames: Mapping[str, DataFrame]) -> Compilation:
     return compile_query(text, schemas, lambda sql, tables: describe_sql(spark, sql, tables), CARRYING_RULES)
 
 
-def _reads_directly(graph: QueryGraph, frames: Mapping[str, DataFrame]) -> bool:
-    """Can every input of every pattern be read by workers?"""
-    patterns = [vertex for vertex, node in graph.vertices.items() if isinstance(node, RowPattern | Sequence)]
-    feeds = [feed for pattern in patterns for feed in graph.inputs(pattern)]
-    return bool(feeds) and all(_find_direct(graph, feed, frames) is not None for feed in feeds)
-
-
-def _find_direct(graph: QueryGraph, feed: str, frames: Mapping[str, DataFrame]) -> DirectInput | None:
-    chain = chain_below(graph, feed)
-    if chain is None:
-        return None
-    source, nodes = chain
-    stream = find_parquet_stream(frames[source.name], arrow_schema(frames[source.name]))
-    origin = trace_column(graph, feed, "_time")
-    return None if stream is None or origin is None else (stream, source, nodes, origin[1])
-
-
 def run_on_spark(text: str, frames: Mapping[str, DataFrame], settings: Settings) -> DataFrame:
     """The rows of a query as a DataFrame; nothing runs before the DataFrame is used."""
     streaming = [name for name, frame in frames.items() if frame.isStreaming]
@@ -87,7 +72,6 @@ def run_on_spark(text: str, frames: Mapping[str, DataFrame], settings: Settings)
 
 def _run_graph(graph: QueryGraph, frames: Mapping[str, DataFrame], settings: Settings) -> DataFrame:
     frames = _add_watermarks(graph, frames, settings)
-    direct = _reads_directly(graph, frames)
     made: dict[str, DataFrame] = {}
     for vertex in graph.order:
         node = graph.vertices[vertex]
@@ -96,9 +80,8 @@ def _run_graph(graph: QueryGraph, frames: Mapping[str, DataFrame], settings: Set
             case Source(name=name, columns=columns):
                 made[vertex] = frames[name].select(*(F.col(_quote(column)) for column in columns))
             case RowPattern() | Sequence():
-                found = [_find_direct(graph, feed, frames) for feed in graph.inputs(vertex)] if direct else []
-                readers = [reader for reader in found if reader is not None]
-                made[vertex] = _run_pattern(node, inputs, settings, readers)
+                found = [find_direct_input(graph, feed, frames) for feed in graph.inputs(vertex)]
+                made[vertex] = _run_pattern(node, inputs, settings, found)
             case Sink():
                 return inputs[0]
             case _:
@@ -125,12 +108,25 @@ def run_sql(spark: SparkSession, sql: str, frames: Mapping[str, DataFrame]) -> D
     try:
         for name, frame in frames.items():
             frame.createOrReplaceTempView(views[name])
-        return spark.sql(translate_sql(sql, views))
+        with _quiet_logger():
+            return spark.sql(translate_sql(sql, views))
     except (AnalysisException, ParseException) as problem:
-        raise InvalidQuery(f"Spark SQL refuses this: {str(problem).splitlines()[0]}") from None
+        told = str(problem).splitlines()[0].partition(" SQLSTATE:")[0]  # its line and place are not the user's
+        raise InvalidQuery(f"Spark SQL refuses this: {told}") from None
     finally:
         for view in views.values():
             spark.catalog.dropTempView(view)
+
+
+@contextmanager
+def _quiet_logger() -> Iterator[None]:
+    """PySpark logs what it refuses, with the JVM's whole stack; we tell it in our own words."""
+    logger = logging.getLogger("SQLQueryContextLogger")
+    before, logger.disabled = logger.disabled, True
+    try:
+        yield
+    finally:
+        logger.disabled = before
 
 
 def describe_sql(spark: SparkSession, sql: str, schemas: Mapping[str, pa.Schema]) -> pa.Schema:
@@ -148,11 +144,6 @@ def translate_sql(sql: str, tables: Mapping[str, str] | None = None) -> str:
     return parsed.sql(dialect="spark")
 
 
-def arrow_schema(frame: DataFrame) -> pa.Schema:
-    """The columns as Arrow has them; any may be null, as columns of one stream are for events of another."""
-    return pa.schema([field.with_nullable(True) for field in to_arrow_schema(frame.schema, timezone="UTC")])
-
-
 def _quote(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
 
@@ -165,7 +156,7 @@ def _active_session() -> SparkSession:
 
 
 def _run_pattern(
-    node: RowPattern | Sequence, inputs: list[DataFrame], settings: Settings, readers: list[DirectInput]
+    node: RowPattern | Sequence, inputs: list[DataFrame], settings: Settings, readable: list[DirectInput | None]
 ) -> DataFrame:
     streaming = {frame.isStreaming for frame in inputs}
     if len(streaming) > 1:
@@ -173,7 +164,7 @@ def _run_pattern(
     schemas = [arrow_schema(frame) for frame in inputs]
     cells = write_schema(node, {field.name: field.type for field in unite_schemas(schemas, len(inputs) > 1)})
     if True in streaming:
-        return _run_stream(node, inputs, schemas, cells, settings, readers)
+        return _run_stream(node, inputs, schemas, cells, settings, readable)
     packed = _pack_all(node, inputs, schemas, settings)
     return packed.groupBy("label").applyInArrow(_make_runner(node, schemas, cells), from_arrow_schema(cells))
 
@@ -185,7 +176,7 @@ def _pack_all(
     for port, (frame, schema) in enumerate(zip(inputs, schemas, strict=True)):
         # numbered names: mapInArrow takes a dot in a name for a field of a struct
         numbered = frame.select(*(F.col(_quote(name)).alias(f"c{place}") for place, name in enumerate(frame.columns)))
-        packer = make_packer(port, settings.key_groups, node.keys, schema.names)
+        packer = make_packer(port, settings.key_groups, node.keys, schema)
         envelopes = numbered.mapInArrow(packer, ENVELOPE_SCHEMA)
         packed = envelopes if packed is None else packed.union(envelopes)
     assert packed is not None, "a pattern has inputs"
@@ -195,16 +186,16 @@ def _pack_all(
 def _read_all(
     node: RowPattern | Sequence,
     inputs: list[DataFrame],
-    readers: list[DirectInput],
+    direct: list[DirectInput],
     delays_us: list[int],
     settings: Settings,
 ) -> DataFrame:
     """Envelopes straight from files.  Spark sees no event, so the watermark follows what envelopes tell."""
     packed: DataFrame | None = None
-    for port, (frame, (stream, source, nodes, time), delay) in enumerate(zip(inputs, readers, delays_us, strict=True)):
-        reader = make_reader(stream, source, nodes, time, port, settings.key_groups, node.keys)
+    for port, (frame, reading, delay) in enumerate(zip(inputs, direct, delays_us, strict=True)):
+        reader = make_reader(reading, arrow_schema(frame), port, settings.key_groups, node.keys)
         envelopes = (
-            stream.files(frame)
+            reading.stream.files(frame)
             .mapInArrow(reader, ENVELOPE_SCHEMA)
             .withColumn("moment", F.timestamp_micros("newest"))
             .withWatermark("moment", f"{delay} microseconds")
@@ -240,14 +231,15 @@ def _run_stream(
     schemas: list[pa.Schema],
     cells: pa.Schema,
     settings: Settings,
-    readers: list[DirectInput],
+    readable: list[DirectInput | None],
 ) -> DataFrame:
     delays_us = [_read_delay(frame) for frame in inputs]
     spark = inputs[0].sparkSession
     for name, value in STREAM_SETTINGS.items():
         spark.conf.set(name, value)
-    if readers:
-        packed = _read_all(node, inputs, readers, delays_us, settings)
+    direct = [reader for reader in readable if reader is not None]
+    if len(direct) == len(inputs):
+        packed = _read_all(node, inputs, direct, delays_us, settings)
     else:
         packed = _pack_all(node, inputs, schemas, settings)
     stage = packed.groupBy("label").transformWithStateInPandas(

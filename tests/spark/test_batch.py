@@ -1,0 +1,70 @@
+"""Batch DataFrames: whatever the session is set to, the rows are those of this process."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import cepheid as cep
+from cepheid.errors import InvalidQuery, UnknownColumn
+from cepheid.testing import assert_same_rows
+
+pytestmark = pytest.mark.spark
+
+BEGIN = datetime(2026, 7, 1, tzinfo=UTC)
+EVENTS = pa.table(
+    {
+        "k": [number % 3 for number in range(60)],
+        "ts": [BEGIN + timedelta(seconds=number) for number in range(60)],
+        "x": [float((number * 7) % 5) for number in range(60)],
+        "odd name.x": [f"n{number % 2}" for number in range(60)],
+    }
+)
+RUNS = """m AS (SELECT k, since, high FROM t MATCH_RECOGNIZE (PARTITION BY k ORDER BY ts
+    MEASURES FIRST(a.ts) AS since, LAST(b.x) AS high PATTERN (a b+) DEFINE b AS b.x > PREV(b.x)))"""
+
+
+@pytest.fixture
+def far_away(spark: Any) -> Iterator[Any]:
+    """A session in a zone that is not UTC."""
+    before = spark.conf.get("spark.sql.session.timeZone")
+    spark.conf.set("spark.sql.session.timeZone", "Pacific/Auckland")
+    yield spark
+    spark.conf.set("spark.sql.session.timeZone", before)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"WITH {RUNS} SELECT * FROM m",
+        f"WITH {RUNS} SELECT k, count(*) AS n, max(high) AS highest FROM m GROUP BY k",
+        f"""WITH {RUNS} SELECT * FROM m MATCH_RECOGNIZE (ORDER BY since
+            MEASURES count(*) AS n, FIRST(p.k) AS k PATTERN (p q) DEFINE q AS q.high >= p.high)""",
+        """SELECT a."odd name.x" AS name, b.ts AS last FROM PATTERN SEQ(t a, t b)
+            WHERE a.k = b.k AND upper(a."odd name.x") = 'N1' WITHIN INTERVAL '9' SECOND""",
+    ],
+    ids=["rows", "grouped", "pattern over pattern", "names and functions"],
+)
+def test_other_zone_gives_the_same_rows(text: str, far_away: Any) -> None:
+    expected = cep.sql(text, t=EVENTS)
+    found = cep.sql(text, t=far_away.createDataFrame(EVENTS)).toArrow()
+    assert len(expected) > 2
+    assert_same_rows(found.cast(expected.schema), expected)
+
+
+def test_what_spark_refuses_is_told_with_its_place(spark: Any) -> None:
+    frame = spark.createDataFrame(EVENTS)
+    pattern = "t MATCH_RECOGNIZE (PARTITION BY k ORDER BY ts MEASURES LAST(a.x) AS high PATTERN (a))"
+    with pytest.raises(UnknownColumn, match=r"(?s)query:1:8.*\^\^\^\^"):
+        cep.sql(f"SELECT hihg, count(*) AS n FROM {pattern} GROUP BY hihg", t=frame)
+    with pytest.raises(InvalidQuery, match=r"(?is)no_such_function.*query:1:8"):
+        cep.sql(f"SELECT no_such_function(high) AS z FROM {pattern}", t=frame)
+
+
+def test_explain_takes_dataframes(spark: Any) -> None:
+    shown = cep.explain(f"WITH {RUNS} SELECT * FROM m", step="placed", t=spark.createDataFrame(EVENTS))
+    assert "[engines, by _key0]" in shown
