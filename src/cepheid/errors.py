@@ -183,3 +183,7 @@ class UnboundedStateWarning(UserWarning):
 
 class RejectedEventsWarning(UserWarning):
     """Some events had no place in the order (null or NaN there) and took no part."""
+
+
+class IdlePartitionsWarning(UserWarning):
+    """Spark is set to more partitions than there are key groups."""

@@ -10,6 +10,7 @@ when most of what it keeps is no longer needed, it starts afresh from its own sn
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -52,8 +53,13 @@ class KeptEvents:
 
 
 class Engine:
-    def __init__(self, node: RowPattern | Sequence, inputs: list[pa.Schema], twin: str = "compiled") -> None:
+    """`origin` tells where the events come from (graph.json_form.write_origin): snapshots are only for the same."""
+
+    def __init__(
+        self, node: RowPattern | Sequence, inputs: list[pa.Schema], twin: str = "compiled", origin: str = ""
+    ) -> None:
         self.node = node
+        self._origin = origin
         self._twin = twin
         self._many = len(inputs) > 1
         self.ties_by_arrival = not self._many and node.order == 1
@@ -70,7 +76,7 @@ class Engine:
     @property
     def fingerprint(self) -> str:
         """Engines with equal fingerprints understand each other's snapshots."""
-        told = f"{self.node!r} {[(field.name, str(field.type)) for field in self._layout]}"
+        told = f"{self._origin} {[(field.name, str(field.type)) for field in self._layout]}"
         return hashlib.sha256(told.encode()).hexdigest()[:16]
 
     @property
@@ -143,7 +149,7 @@ class Engine:
         late = find_late(times, self.horizon)
         if late.any():
             self.counts.late += int(late.sum())
-            self.late.append(fresh.filter(pa.array(late)).drop_columns(["_arrival"]))
+            self.late.append(fresh.filter(pa.array(late)))
             fresh = fresh.filter(pa.array(~late))
         numbers = pa.array(np.arange(self._arrivals, self._arrivals + len(fresh)))
         self._arrivals += len(fresh)
@@ -247,6 +253,12 @@ class Engine:
     def _count_state(self) -> None:
         self.counts.held = len(self._held)
         self.counts.kept = len(self._log)
+
+
+def name_events(events: pa.Table, names: Mapping[str, str]) -> pa.Table:
+    """Events in the layout, under the names that users know; what has none was computed, and is left out."""
+    chosen = [name for name in events.column_names if name in names]
+    return events.select(chosen).rename_columns([names[name] for name in chosen])
 
 
 def unite_schemas(inputs: list[pa.Schema], many: bool) -> pa.Schema:

@@ -22,3 +22,16 @@ def trace_column(graph: QueryGraph, vertex: str, column: str) -> tuple[Source, s
             below = graph.inputs(vertex)[0]
             return trace_column(graph, below, inner) if sql == '"' + inner.replace('"', '""') + '"' else None
     return None
+
+
+def name_columns(graph: QueryGraph, pattern: str) -> dict[str, str]:
+    """What producers call the columns of a pattern's layout; those that are computed have no name."""
+    names: dict[str, str] = {}
+    for feed in graph.inputs(pattern):
+        node = graph.vertices[feed]
+        assert isinstance(node, Project), "a pattern is fed by projections"
+        for layout, _ in node.columns:
+            origin = trace_column(graph, feed, layout)
+            if origin is not None and layout not in names and origin[1] not in names.values():
+                names[layout] = origin[1]
+    return names

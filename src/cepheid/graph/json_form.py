@@ -50,6 +50,12 @@ def write_json(graph: QueryGraph, notes: Mapping[str, str] | None = None) -> str
     return json.dumps({"vertices": vertices, "edges": edges}, indent=2)
 
 
+def write_origin(graph: QueryGraph, vertex: str) -> str:
+    """The vertex and all that feeds it, as text that is equal exactly if they are."""
+    below = graph.reach(vertex, graph.inputs)
+    return json.dumps([[name, graph.inputs(name), _write_value(graph.vertices[name])] for name in below])
+
+
 def read_json(text: str) -> QueryGraph:
     try:
         data = json.loads(text)

@@ -21,8 +21,9 @@ from cepheid.errors import InvalidInput, InvalidOrder, NotSupportedYet, Snapshot
 from cepheid.event_time import BEGINNING, in_microseconds, is_event_time, newest_time
 from cepheid.execution.blob import read_blob, read_table_bytes, write_blob, write_table
 from cepheid.execution.embedded.relations import run_relational
-from cepheid.execution.engine import Engine, KeptEvents
-from cepheid.graph.column_origin import trace_column
+from cepheid.execution.engine import Engine, KeptEvents, name_events
+from cepheid.graph.column_origin import name_columns, trace_column
+from cepheid.graph.json_form import write_origin
 from cepheid.graph.operators import Relation, RowPattern, Sequence, Sink, Source
 from cepheid.measurement import Counts
 from cepheid.schema import fit_schema, read_table
@@ -45,9 +46,11 @@ class ContinuousQuery:
         self._pattern = _only_pattern(compilation)
         self._feeds = self._graph.inputs(self._pattern)
         empty = {name: schema.empty_table() for name, schema in schemas.items()}
-        self._engine = Engine(self._node, [table.schema for table in self._layouts(empty)])
+        inputs = [table.schema for table in self._layouts(empty)]
+        self._engine = Engine(self._node, inputs, origin=write_origin(self._graph, self._pattern))
         _check_event_time(self._engine)
         self._newest = dict.fromkeys(self._feeds, BEGINNING)
+        self._names = name_columns(self._graph, self._pattern)
         self._finished = False
         if snapshot is not None:
             self._restore(snapshot)
@@ -90,11 +93,12 @@ class ContinuousQuery:
         return write_blob(header, [write_table(part) for part in (table, *self._engine.late)])
 
     def late_events(self) -> pa.Table:
-        """Events that came after the horizon had passed them, in the event layout; taken out of the query."""
+        """Events that came after the horizon had passed them, with the columns that the query reads.
+
+        They are taken out of the query; how many there were stays in `counts`.
+        """
         late, self._engine.late = self._engine.late, []
-        layout = self._engine.layout
-        empty = layout.remove(layout.get_field_index("_arrival")).empty_table()
-        return pa.concat_tables([empty, *late])
+        return name_events(pa.concat_tables([self._engine.layout.empty_table(), *late]), self._names)
 
     @property
     def counts(self) -> Counts:

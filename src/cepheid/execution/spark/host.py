@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import logging
 import uuid
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 
@@ -23,16 +24,17 @@ from pyspark.sql.types import DataType, TimestampType
 from sqlglot import exp
 
 from cepheid.compiler import Compilation, check_bounded, compile_query, placed_at_order
-from cepheid.errors import InvalidInput, InvalidOrder, InvalidQuery, NotSupportedYet
+from cepheid.errors import IdlePartitionsWarning, InvalidInput, InvalidOrder, InvalidQuery, NotSupportedYet
 from cepheid.event_time import BEGINNING, in_microseconds
 from cepheid.execution.blob import read_table_bytes
 from cepheid.execution.cells import write_schema
 from cepheid.execution.engine import Engine, unite_schemas
 from cepheid.execution.spark.direct_ingest import DirectInput, find_direct_input, make_reader
 from cepheid.execution.spark.envelopes import ENVELOPE_SCHEMA, make_packer, open_envelopes
-from cepheid.execution.spark.processor import OUTPUT_SCHEMA, PatternProcessor
+from cepheid.execution.spark.processor import OUTPUT_SCHEMA, PatternProcessor, PatternTask
 from cepheid.execution.spark.schemas import arrow_schema
-from cepheid.graph.column_origin import trace_column
+from cepheid.graph.column_origin import name_columns, trace_column
+from cepheid.graph.json_form import write_origin
 from cepheid.graph.node import PlanNode
 from cepheid.graph.operators import Filter, Project, Relation, RowPattern, Sequence, Sink, Source
 from cepheid.graph.query_graph import QueryGraph
@@ -80,8 +82,10 @@ def _run_graph(graph: QueryGraph, frames: Mapping[str, DataFrame], settings: Set
             case Source(name=name, columns=columns):
                 made[vertex] = frames[name].select(*(F.col(_quote(column)) for column in columns))
             case RowPattern() | Sequence():
-                found = [find_direct_input(graph, feed, frames) for feed in graph.inputs(vertex)]
-                made[vertex] = _run_pattern(node, inputs, settings, found)
+                if any(frame.isStreaming for frame in inputs):
+                    made[vertex] = _run_stream(graph, vertex, node, inputs, frames, settings)
+                else:
+                    made[vertex] = _run_batch(node, inputs, settings)
             case Sink():
                 return inputs[0]
             case _:
@@ -155,18 +159,15 @@ def _active_session() -> SparkSession:
     return spark
 
 
-def _run_pattern(
-    node: RowPattern | Sequence, inputs: list[DataFrame], settings: Settings, readable: list[DirectInput | None]
-) -> DataFrame:
-    streaming = {frame.isStreaming for frame in inputs}
-    if len(streaming) > 1:
-        raise NotSupportedYet("a pattern over a stream and a table together")
+def _run_batch(node: RowPattern | Sequence, inputs: list[DataFrame], settings: Settings) -> DataFrame:
     schemas = [arrow_schema(frame) for frame in inputs]
-    cells = write_schema(node, {field.name: field.type for field in unite_schemas(schemas, len(inputs) > 1)})
-    if True in streaming:
-        return _run_stream(node, inputs, schemas, cells, settings, readable)
+    cells = _cell_schema(node, schemas)
     packed = _pack_all(node, inputs, schemas, settings)
     return packed.groupBy("label").applyInArrow(_make_runner(node, schemas, cells), from_arrow_schema(cells))
+
+
+def _cell_schema(node: RowPattern | Sequence, schemas: list[pa.Schema]) -> pa.Schema:
+    return write_schema(node, {field.name: field.type for field in unite_schemas(schemas, len(schemas) > 1)})
 
 
 def _pack_all(
@@ -226,30 +227,49 @@ def _make_runner(
 
 
 def _run_stream(
+    graph: QueryGraph,
+    vertex: str,
     node: RowPattern | Sequence,
     inputs: list[DataFrame],
-    schemas: list[pa.Schema],
-    cells: pa.Schema,
+    frames: Mapping[str, DataFrame],
     settings: Settings,
-    readable: list[DirectInput | None],
 ) -> DataFrame:
+    if not all(frame.isStreaming for frame in inputs):
+        raise NotSupportedYet("a pattern over a stream and a table together")
+    schemas = [arrow_schema(frame) for frame in inputs]
+    cells = _cell_schema(node, schemas)
     delays_us = [_read_delay(frame) for frame in inputs]
     spark = inputs[0].sparkSession
     for name, value in STREAM_SETTINGS.items():
         spark.conf.set(name, value)
-    direct = [reader for reader in readable if reader is not None]
+    _warn_idle_partitions(spark, settings.key_groups)
+    found = [find_direct_input(graph, feed, frames) for feed in graph.inputs(vertex)]
+    direct = [reader for reader in found if reader is not None]
     if len(direct) == len(inputs):
         packed = _read_all(node, inputs, direct, delays_us, settings)
     else:
         packed = _pack_all(node, inputs, schemas, settings)
+    task = PatternTask(node, schemas, delays_us, write_origin(graph, vertex), name_columns(graph, vertex))
     stage = packed.groupBy("label").transformWithStateInPandas(
-        statefulProcessor=PatternProcessor(node, schemas, delays_us),
+        statefulProcessor=PatternProcessor(task),
         outputStructType=OUTPUT_SCHEMA,
         outputMode="append",
         timeMode="processingTime",
     )
     counted = stage.observe("cepheid", *(F.sum(name).alias(name) for name in ("events", "rejected", "late", "rows")))
     return counted.select("payload").mapInArrow(_make_unpacker(cells), from_arrow_schema(cells))
+
+
+def _warn_idle_partitions(spark: SparkSession, key_groups: int) -> None:
+    """Spark's default of 200 partitions means 200 state stores, most of them empty."""
+    partitions = int(spark.conf.get("spark.sql.shuffle.partitions") or 1)
+    if partitions > key_groups:
+        warnings.warn(
+            f"spark.sql.shuffle.partitions is {partitions}, but there are {key_groups} key groups: most partitions "
+            f"will be idle, and a checkpoint keeps their number; set it to a divisor of {key_groups} first",
+            IdlePartitionsWarning,
+            stacklevel=5,
+        )
 
 
 def _read_delay(frame: DataFrame) -> int:

@@ -13,7 +13,7 @@ from cepheid.execution.blob import read_table_bytes
 
 
 def read_late_events(spark: SparkSession, checkpoint: str) -> DataFrame:
-    """All late events of a query, in the event layout; an empty DataFrame if there were none."""
+    """All late events of a query, with the columns that it reads; a DataFrame without columns if there were none."""
     stored = (
         spark.read.format("statestore")
         .option("stateVarName", "late")
@@ -23,7 +23,7 @@ def read_late_events(spark: SparkSession, checkpoint: str) -> DataFrame:
     )
     first = stored.take(1)
     if not first:
-        return spark.createDataFrame([], "_time timestamp")
+        return spark.createDataFrame([], "struct<>")
     schema = read_table_bytes(bytes(first[0].blob)).schema
 
     def unpack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
@@ -21,7 +22,7 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor, Stateful
 
 from cepheid.event_time import BEGINNING
 from cepheid.execution.blob import read_blob, write_table
-from cepheid.execution.engine import Engine
+from cepheid.execution.engine import Engine, name_events
 from cepheid.execution.spark.envelopes import open_envelopes
 from cepheid.execution.state_segments import StoredState, load_state, plan_change
 from cepheid.graph.operators import RowPattern, Sequence
@@ -32,20 +33,33 @@ MOST_CACHED = 256
 _engines: dict[tuple[str, int], tuple[str, Engine, StoredState]] = {}
 
 
+@dataclass(frozen=True)
+class PatternTask:
+    """What the workers are told: the pattern, its inputs and their delays, its origin and the names of its columns."""
+
+    node: RowPattern | Sequence
+    schemas: list[pa.Schema]
+    delays_us: list[int]
+    origin: str
+    names: dict[str, str]
+
+    def make_engine(self) -> Engine:
+        return Engine(self.node, self.schemas, origin=self.origin)
+
+
 class PatternProcessor(StatefulProcessor):
     """Runs one pattern vertex for the key groups of a partition."""
 
-    def __init__(self, node: RowPattern | Sequence, schemas: list[pa.Schema], delays_us: list[int]) -> None:
-        self._node = node
-        self._schemas = schemas
-        self._delays_us = delays_us
+    def __init__(self, task: PatternTask) -> None:
+        self._task = task
+        self._schemas = task.schemas
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         self._handle = handle
         self._index = handle.getValueState("index", "blob binary")
         self._segments = handle.getMapState("segments", "number long", "blob binary")
         self._late = handle.getMapState("late", "batch long", "blob binary")
-        self._fingerprint = Engine(self._node, self._schemas).fingerprint
+        self._fingerprint = self._task.make_engine().fingerprint
 
     def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[pd.DataFrame]:
         ports: list[int] = []
@@ -58,7 +72,7 @@ class PatternProcessor(StatefulProcessor):
             sequences += frame["sequence"].tolist()
             payloads += frame["payload"].tolist()
         tables = open_envelopes(ports, sequences, payloads, self._schemas)
-        yield self._run(int(key[0]), tables, timerValues, find_horizon(ports, newest, self._delays_us))
+        yield self._run(int(key[0]), tables, timerValues, find_horizon(ports, newest, self._task.delays_us))
 
     def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[pd.DataFrame]:
         """Nothing came for this group, but time went on: what waited may be settled now."""
@@ -84,13 +98,13 @@ class PatternProcessor(StatefulProcessor):
         """The engine as the store tells it, from this process's memory if that is the same."""
         stored_index = self._index.get() if self._index.exists() else None
         if stored_index is None:
-            return Engine(self._node, self._schemas), StoredState(), {}
+            return self._task.make_engine(), StoredState(), {}
         index = bytes(stored_index[0])
         header, _ = read_blob(index)
         cached = _engines.pop((self._fingerprint, group), None)
         if cached is not None and cached[0] == header["version"]:
             return cached[1], cached[2], header
-        engine = Engine(self._node, self._schemas)
+        engine = self._task.make_engine()
         stored, header = load_state(engine, index, self._read_segment)
         return engine, stored, header
 
@@ -119,7 +133,9 @@ class PatternProcessor(StatefulProcessor):
     def _keep_late(self, engine: Engine) -> None:
         if engine.late:
             batch = int(TaskContext.get().getLocalProperty("streaming.sql.batchId") or 0)  # type: ignore[union-attr]
-            self._late.updateValue((batch,), (write_table(pa.concat_tables(engine.late)),))
+            self._late.updateValue(
+                (batch,), (write_table(name_events(pa.concat_tables(engine.late), self._task.names)),)
+            )
             engine.late = []
 
 

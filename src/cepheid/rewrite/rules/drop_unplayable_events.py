@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from cepheid.graph.operators import Filter, Project, Sequence
 from cepheid.graph.query_graph import QueryGraph
-from cepheid.kernel.expression import Call, Expression, list_cells
+from cepheid.kernel.expression import Expression, list_cells, split_conjunction
 from cepheid.kernel.pattern import Step
 from cepheid.rewrite.condition_sql import condition_sql
 from cepheid.rewrite.sql_text import (
@@ -60,15 +60,9 @@ def _own_condition(step: Step) -> str | None:
     """The part of a step's condition that looks at its own event only, as SQL."""
     if step.condition is None:
         return None
-    parts = [condition_sql(part) for part in _conjuncts(step.condition) if _looks_at(part) == {step.variable}]
+    parts = [condition_sql(part) for part in split_conjunction(step.condition) if _looks_at(part) == {step.variable}]
     own = [part for part in parts if part is not None]
     return join_conjunction(own) if own else None
-
-
-def _conjuncts(condition: Expression) -> list[Expression]:
-    if isinstance(condition, Call) and condition.function == "and":
-        return [part for argument in condition.arguments for part in _conjuncts(argument)]
-    return [condition]
 
 
 def _looks_at(condition: Expression) -> set[str]:

@@ -15,7 +15,7 @@ from dataclasses import replace
 
 from cepheid.graph.operators import Project, RowPattern, Sequence
 from cepheid.graph.query_graph import QueryGraph
-from cepheid.kernel.expression import CURRENT, Call, Cell, Expression, Position, list_cells
+from cepheid.kernel.expression import CURRENT, Call, Cell, Expression, Position, list_cells, split_conjunction
 from cepheid.rewrite.condition_sql import condition_sql
 from cepheid.rewrite.sql_text import substitute_columns
 
@@ -56,7 +56,7 @@ def _movable_parts(node: RowPattern | Sequence, port: int) -> list[tuple[Express
     found: list[tuple[Expression, Position]] = []
     for variable, stream, condition in _conditions(node):
         own = (Position((variable,)),) if isinstance(node, Sequence) else (Position((variable,)), CURRENT)
-        for part in _conjuncts(condition):
+        for part in split_conjunction(condition):
             cells = list_cells(part)
             if stream == port and cells and not isinstance(part, Cell) and all(cell.position in own for cell in cells):
                 found.append((part, own[0]))
@@ -64,7 +64,7 @@ def _movable_parts(node: RowPattern | Sequence, port: int) -> list[tuple[Express
 
 
 def _all_parts(node: RowPattern | Sequence) -> list[Expression]:
-    return [part for _, _, condition in _conditions(node) for part in _conjuncts(condition)]
+    return [part for _, _, condition in _conditions(node) for part in split_conjunction(condition)]
 
 
 def _conditions(node: RowPattern | Sequence) -> list[tuple[str, int, Expression]]:
@@ -74,15 +74,9 @@ def _conditions(node: RowPattern | Sequence) -> list[tuple[str, int, Expression]
     return [(step.variable, step.stream, step.condition) for step in steps if step.condition is not None]
 
 
-def _conjuncts(condition: Expression) -> list[Expression]:
-    if isinstance(condition, Call) and condition.function == "and":
-        return [part for argument in condition.arguments for part in _conjuncts(argument)]
-    return [condition]
-
-
 def _replace_part(node: RowPattern | Sequence, old: Expression, new: Expression) -> RowPattern | Sequence:
     def rebuild(condition: Expression) -> Expression:
-        parts = tuple(new if part == old else part for part in _conjuncts(condition))
+        parts = tuple(new if part == old else part for part in split_conjunction(condition))
         return parts[0] if len(parts) == 1 else Call("and", parts, "bool")
 
     if isinstance(node, RowPattern):
