@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+from rich.console import Console
+from rich.progress import track
 
 import cepheid as cep
 from cepheid.bench.machine import describe_machine
@@ -35,9 +37,12 @@ def measure_spark(events: int, files: int, repeats: int, key_groups: int) -> dic
         try:
             ours = [
                 _measure(spark, table, files, folder / f"ours-{run}", lambda stream: _cepheid(stream, key_groups))
-                for run in range(repeats)
+                for run in track(range(repeats), "Cepheid", console=Console(stderr=True))
             ]
-            naive = [_measure(spark, table, files, folder / f"naive-{run}", _naive) for run in range(repeats)]
+            naive = [
+                _measure(spark, table, files, folder / f"naive-{run}", _naive)
+                for run in track(range(repeats), "by hand", console=Console(stderr=True))
+            ]
         finally:
             spark.stop()
     ours_s, naive_s = statistics.median(run["s"] for run in ours), statistics.median(run["s"] for run in naive)

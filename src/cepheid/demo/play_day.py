@@ -60,14 +60,15 @@ def play_day(tell: Tell, folder: Path, seed: int = 7, buses: int = 911, lines: i
     try:
         tell("step", {"text": "playing the day"})
         began = time.perf_counter()
-        _play(spark, folder, day, tell)
+        play_feed(spark, folder, day, tell)
         day.spark_s = time.perf_counter() - began
     finally:
         spark.stop()
     return day
 
 
-def _play(spark: Any, folder: Path, day: Day, tell: Tell) -> None:
+def play_feed(spark: Any, folder: Path, day: Day, tell: Tell) -> None:
+    """Play the files in folder/feed through a session; what is found goes into the day."""
     schema = spark.read.parquet(str(folder / "feed")).schema
     stream = (
         spark.readStream.schema(schema)
