@@ -29,7 +29,7 @@ from cepheid.kernel.pattern import SequenceProgram
 
 NEVER = np.iinfo(np.int64).max
 MOST_STEPS = 62
-MOST_MATCHES = 200_000_000
+MOST_BOUND = 300_000_000  # events in all sequences of one batch: 2.4 GB
 _ANY, _NEXT, _CONTIGUOUS = range(3)
 
 
@@ -105,9 +105,9 @@ class CompiledSequence:
         else:
             found = self._partials.advance(events.keys, plays, base, plan, machine, cells, times)
         check_trouble(machine)
-        if found is None or len(found) >= MOST_MATCHES:
+        if found.size >= MOST_BOUND:
             raise PatternTooCostly(
-                f"SEQ found more than {MOST_MATCHES:,} sequences in one batch",
+                f"SEQ found more than {len(found):,} sequences in one batch",
                 hint="shorten WITHIN, add conditions between the events, or use STRATEGY skip_till_next",
             )
         return sort_sequences(found)
@@ -265,7 +265,7 @@ def _chain_events(
                     continue
                 if step == 0:
                     found, count = _store(found, count, bound)
-                    if count >= MOST_MATCHES:
+                    if count * steps >= MOST_BOUND:
                         return found[:count]
                 else:
                     step -= 1
