@@ -184,3 +184,30 @@ def test_unbounded_stream_warns_and_is_refused_when_strict(spark: Any, tmp_path:
         cep.sql(unbounded, events=frame)
     with pytest.raises(UnboundedState, match="WITHIN"):
         cep.sql(unbounded, events=frame, strict=True)
+
+
+@pytest.mark.parametrize("direct", [True, False], ids=["direct", "through the JVM"])
+def test_sequence_over_two_streams(direct: bool, spark: Any, tmp_path: Path) -> None:
+    text = """SELECT a.id, a.ts AS first, b.ts AS last FROM PATTERN SEQ(rises a, falls b)
+        WHERE a.id = b.id AND a.value > 10 AND b.value < 8 WITHIN INTERVAL '20' SECOND STRATEGY skip_till_any"""
+    tables = {"rises": make_events(120, seed=11), "falls": make_events(120, seed=12)}
+    expected = cep.sql(text, **tables)
+    streams = {name: FedStream(spark, tmp_path / name, SCHEMA, direct) for name in tables}
+    for begin in range(0, 120, 40):
+        for name, stream in streams.items():
+            stream.feed(tables[name].slice(begin, 40))
+    for place in range(2):
+        for stream in streams.values():
+            stream.feed(closing_events().slice(place, 1))
+    found: list[pa.Table] = []
+    query = (
+        cep.sql(text, lateness=timedelta(0), **{name: stream.frame() for name, stream in streams.items()})
+        .writeStream.foreachBatch(lambda batch, _: found.append(batch.toArrow()))
+        .option("checkpointLocation", str(tmp_path / "checkpoint"))
+        .trigger(availableNow=True)
+        .start()
+    )
+    query.awaitTermination()
+    assert len(expected) > 10
+    assert sum(batch.late for batch in read_measurements(query)) == 0
+    assert_same_rows(pa.concat_tables(found).cast(expected.schema), expected)
