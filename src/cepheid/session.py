@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -83,10 +84,14 @@ def late_events(spark: Any, checkpoint: str) -> Any:
 
 
 def _settings(lateness: timedelta | None, strict: bool, key_groups: int | None) -> Settings:
+    if lateness is not None and not isinstance(lateness, timedelta):
+        raise InvalidInput(f"lateness is a {type(lateness).__name__}, not a timedelta", hint="timedelta(seconds=10)")
     if lateness is not None and lateness < timedelta(0):
         raise InvalidInput(f"lateness is negative: {lateness}", hint="give zero or more")
+    if key_groups is not None and key_groups < 1:
+        raise InvalidInput(f"key_groups is {key_groups}", hint="give 1 or more; 64 suits most")
     chosen = Settings(strict=strict, lateness=lateness)
-    return chosen if key_groups is None else Settings(strict=strict, lateness=lateness, key_groups=key_groups)
+    return chosen if key_groups is None else replace(chosen, key_groups=key_groups)
 
 
 def _compile_embedded(text: str, schemas: Mapping[str, pa.Schema]) -> Compilation:

@@ -152,29 +152,43 @@ def make_reader(
     def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         context = TaskContext.get()
         sequence = (context.partitionId() if context else 0) << 32
-        for batch in batches:
-            for path in batch.column("path").to_pylist():
-                table = read_parquet(path, schema)
-                newest = newest_time(table.column(direct.time))  # events that are filtered out move time on as well
-                for node in nodes:
-                    table = run_relational(node, [table])
-                table = table.cast(layout)
-                for begin in range(0, len(table), MOST_ROWS):
-                    yield pack_table(table.slice(begin, MOST_ROWS), port, groups, keys, sequence, newest)
-                    sequence += 1
+        paths = [path for batch in batches for path in batch.column("path").to_pylist()]
+        for table in (part for path in paths for part in read_parquet(path, schema)):
+            newest = newest_time(table.column(direct.time))  # events that are filtered out move time on as well
+            events = table
+            for node in nodes:
+                events = run_relational(node, [events])
+            if len(events):
+                yield pack_table(events.cast(layout), port, groups, keys, sequence, newest)
+                sequence += 1
 
     return read
 
 
-def read_parquet(path: str, schema: pa.Schema) -> pa.Table:
-    """Columns of one file by name, as Spark does it: case ignored, a column that is not there is null."""
-    file = pq.ParquetFile(unquote(urlparse(path).path))
-    spelling = {name.lower(): name for name in file.schema_arrow.names}
-    present = [field for field in schema if field.name.lower() in spelling]
-    table = file.read(columns=[spelling[field.name.lower()] for field in present])
-    table = table.select([spelling[field.name.lower()] for field in present])
-    table = table.rename_columns([field.name for field in present])
-    for field in schema:
-        if field.name.lower() not in spelling:
-            table = table.append_column(field.name, pa.nulls(file.metadata.num_rows, field.type))
-    return table.select(schema.names).cast(schema)
+def read_parquet(path: str, schema: pa.Schema) -> Iterator[pa.Table]:
+    """Columns of one file by name, some row groups at a time.
+
+    As Spark does it: case is ignored, and a column that is not there is null.
+    """
+    with pq.ParquetFile(unquote(urlparse(path).path)) as file:
+        spelling = {name.lower(): name for name in file.schema_arrow.names}
+        present = {field.name: spelling[field.name.lower()] for field in schema if field.name.lower() in spelling}
+        for row_groups, rows in gather_row_groups(file.metadata):
+            table = file.read_row_groups(row_groups, columns=list(present.values()))
+            columns = [
+                table.column(present[field.name]) if field.name in present else pa.nulls(rows, field.type)
+                for field in schema
+            ]
+            yield pa.table(columns, names=schema.names).cast(schema)
+
+
+def gather_row_groups(metadata: pq.FileMetaData) -> Iterator[tuple[list[int], int]]:
+    """Runs of row groups that hold MOST_ROWS rows or a little more, with their rows."""
+    run: list[int] = []
+    rows = 0
+    for number in range(metadata.num_row_groups):
+        run.append(number)
+        rows += metadata.row_group(number).num_rows
+        if rows >= MOST_ROWS or number == metadata.num_row_groups - 1:
+            yield run, rows
+            run, rows = [], 0
