@@ -21,6 +21,7 @@ _HOMES = {
     "open": "cepheid.session",
     "explain": "cepheid.session",
     "late_events": "cepheid.session",
+    "count_rejected": "cepheid.session",
     "CepheidError": "cepheid.errors",
     "RejectedEventsWarning": "cepheid.errors",
     "UnboundedStateWarning": "cepheid.errors",

@@ -83,6 +83,13 @@ def late_events(spark: Any, checkpoint: str) -> Any:
     return read_late_events(spark, checkpoint)
 
 
+def count_rejected(frame: Any) -> int:
+    """Events of a batch on Spark with null or NaN where ORDER BY needs a value; known once `frame` was computed."""
+    from cepheid.execution.spark.rejections import count_rejected as count
+
+    return count(frame)
+
+
 def _settings(lateness: timedelta | None, strict: bool, key_groups: int | None) -> Settings:
     if lateness is not None and not isinstance(lateness, timedelta):
         raise InvalidInput(f"lateness is a {type(lateness).__name__}, not a timedelta", hint="timedelta(seconds=10)")

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import cepheid as cep
-from cepheid.errors import InvalidQuery, UnknownColumn
+from cepheid.errors import InvalidInput, InvalidQuery, UnknownColumn
 from cepheid.testing import assert_same_rows
 
 pytestmark = pytest.mark.spark
@@ -68,3 +68,13 @@ def test_what_spark_refuses_is_told_with_its_place(spark: Any) -> None:
 def test_explain_takes_dataframes(spark: Any) -> None:
     shown = cep.explain(f"WITH {RUNS} SELECT * FROM m", step="placed", t=spark.createDataFrame(EVENTS))
     assert "[engines, by _key0]" in shown
+
+
+def test_events_without_a_place_in_the_order_are_counted(spark: Any) -> None:
+    holes = EVENTS.set_column(2, "x", pa.array([None, float("nan"), *(float(number) for number in range(58))]))
+    text = "SELECT * FROM t MATCH_RECOGNIZE (PARTITION BY k ORDER BY x MEASURES a.x AS x PATTERN (a))"
+    frame = cep.sql(text, t=spark.createDataFrame(holes))
+    assert frame.count() == 58
+    assert cep.count_rejected(frame) == 2
+    with pytest.raises(InvalidInput, match="observedMetrics"):
+        cep.count_rejected(spark.range(1))

@@ -17,7 +17,7 @@ from contextlib import contextmanager
 import pyarrow as pa
 import sqlglot
 from pyspark.errors import AnalysisException, ParseException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import DataType, TimestampType
@@ -32,6 +32,7 @@ from cepheid.execution.engine import Engine, unite_schemas
 from cepheid.execution.spark.direct_ingest import DirectInput, find_direct_input, make_reader
 from cepheid.execution.spark.envelopes import ENVELOPE_SCHEMA, make_packer, open_envelopes
 from cepheid.execution.spark.processor import OUTPUT_SCHEMA, PatternProcessor, PatternTask
+from cepheid.execution.spark.rejections import remember_rejections, watch_rejections
 from cepheid.execution.spark.schemas import arrow_schema
 from cepheid.graph.column_origin import name_columns, trace_column
 from cepheid.graph.json_form import write_origin
@@ -75,6 +76,7 @@ def run_on_spark(text: str, frames: Mapping[str, DataFrame], settings: Settings)
 def _run_graph(graph: QueryGraph, frames: Mapping[str, DataFrame], settings: Settings) -> DataFrame:
     frames = _add_watermarks(graph, frames, settings)
     made: dict[str, DataFrame] = {}
+    observations: list[Observation] = []
     for vertex in graph.order:
         node = graph.vertices[vertex]
         inputs = [made[source] for source in graph.inputs(vertex)]
@@ -85,9 +87,9 @@ def _run_graph(graph: QueryGraph, frames: Mapping[str, DataFrame], settings: Set
                 if any(frame.isStreaming for frame in inputs):
                     made[vertex] = _run_stream(graph, vertex, node, inputs, frames, settings)
                 else:
-                    made[vertex] = _run_batch(node, inputs, settings)
+                    made[vertex] = _run_batch(node, inputs, settings, observations)
             case Sink():
-                return inputs[0]
+                return remember_rejections(inputs[0], observations)
             case _:
                 made[vertex] = run_relational(node, inputs)
     raise AssertionError("a graph ends in a consumer")
@@ -159,10 +161,14 @@ def _active_session() -> SparkSession:
     return spark
 
 
-def _run_batch(node: RowPattern | Sequence, inputs: list[DataFrame], settings: Settings) -> DataFrame:
+def _run_batch(
+    node: RowPattern | Sequence, inputs: list[DataFrame], settings: Settings, observations: list[Observation]
+) -> DataFrame:
     schemas = [arrow_schema(frame) for frame in inputs]
     cells = _cell_schema(node, schemas)
-    packed = _pack_all(node, inputs, schemas, settings)
+    watched = [watch_rejections(frame, node.order) for frame in inputs]
+    observations += [observation for _, observation in watched]
+    packed = _pack_all(node, [frame for frame, _ in watched], schemas, settings)
     return packed.groupBy("label").applyInArrow(_make_runner(node, schemas, cells), from_arrow_schema(cells))
 
 
