@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 import cepheid as cep
-from cepheid.errors import InvalidInput, InvalidOrder, UnboundedState, UnboundedStateWarning
+from cepheid.errors import InvalidInput, InvalidOrder, NotSupportedYet, UnboundedState, UnboundedStateWarning
 from cepheid.execution.spark.direct_ingest import find_parquet_stream
 from cepheid.execution.spark.measurements import read_measurements
 from cepheid.testing import assert_same_rows
@@ -175,6 +175,13 @@ def test_stream_without_event_time_is_refused_before_it_runs(spark: Any, tmp_pat
     by_number = RISE.replace("ORDER BY ts", "ORDER BY value").replace("WITHIN INTERVAL '40' SECOND", "")
     with pytest.raises(InvalidOrder, match="event time"):
         cep.sql(by_number, events=stream.frame().withWatermark("ts", "5 seconds"))
+
+
+def test_pattern_over_pattern_is_refused_on_a_stream(spark: Any, tmp_path: Path) -> None:
+    frame = FedStream(spark, tmp_path, SCHEMA).frame().withWatermark("ts", "5 seconds")
+    nested = f"SELECT * FROM ({RISE}) MATCH_RECOGNIZE (ORDER BY at MEASURES p.low AS low PATTERN (p q))"
+    with pytest.raises(NotSupportedYet, match="another pattern"):
+        cep.sql(nested, events=frame)
 
 
 def test_unbounded_stream_warns_and_is_refused_when_strict(spark: Any, tmp_path: Path) -> None:

@@ -39,6 +39,7 @@ from cepheid.graph.json_form import write_origin
 from cepheid.graph.node import PlanNode
 from cepheid.graph.operators import Filter, Project, Relation, RowPattern, Sequence, Sink, Source
 from cepheid.graph.query_graph import QueryGraph
+from cepheid.placement.placed_graph import PlacedGraph
 from cepheid.rewrite.rule_order import CARRYING_RULES
 from cepheid.settings import Settings
 
@@ -68,9 +69,21 @@ def run_on_spark(text: str, frames: Mapping[str, DataFrame], settings: Settings)
         raise InvalidInput("lateness has no meaning for whole tables", hint="give a streaming DataFrame")
     compilation = compile_on_spark(text, frames)
     if streaming:
+        _refuse_chained_patterns(compilation.placed)
         check_bounded(compilation, settings.strict)
     with placed_at_order(compilation):
         return _run_graph(compilation.placed.graph, frames, settings)
+
+
+def _refuse_chained_patterns(placed: PlacedGraph) -> None:
+    patterns = placed.at_engines()
+    for pattern in patterns:
+        above = placed.graph.reach(pattern, placed.graph.outputs)[1:]
+        if any(other in above for other in patterns):
+            raise NotSupportedYet(
+                "a pattern over the rows of another pattern, on a stream",
+                hint="write the rows of the first to a sink, and run the second on that",
+            )
 
 
 def _run_graph(graph: QueryGraph, frames: Mapping[str, DataFrame], settings: Settings) -> DataFrame:
