@@ -25,3 +25,12 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     )
     yield session
     session.stop()
+
+
+@pytest.fixture
+def far_away(spark: Any) -> Iterator[Any]:
+    """A session in a zone that is not UTC."""
+    before = spark.conf.get("spark.sql.session.timeZone")
+    spark.conf.set("spark.sql.session.timeZone", "Pacific/Auckland")
+    yield spark
+    spark.conf.set("spark.sql.session.timeZone", before)

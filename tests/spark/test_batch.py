@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -26,15 +25,6 @@ EVENTS = pa.table(
 )
 RUNS = """m AS (SELECT k, since, high FROM t MATCH_RECOGNIZE (PARTITION BY k ORDER BY ts
     MEASURES FIRST(a.ts) AS since, LAST(b.x) AS high PATTERN (a b+) DEFINE b AS b.x > PREV(b.x)))"""
-
-
-@pytest.fixture
-def far_away(spark: Any) -> Iterator[Any]:
-    """A session in a zone that is not UTC."""
-    before = spark.conf.get("spark.sql.session.timeZone")
-    spark.conf.set("spark.sql.session.timeZone", "Pacific/Auckland")
-    yield spark
-    spark.conf.set("spark.sql.session.timeZone", before)
 
 
 @pytest.mark.parametrize(

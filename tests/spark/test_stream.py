@@ -125,6 +125,19 @@ def test_events_without_a_time_are_counted_as_rejected(spark: Any, tmp_path: Pat
     assert sum(batch.rejected for batch in read_measurements(query)) == 9
 
 
+def test_stream_in_another_zone_gives_the_same_rows_and_late_events(far_away: Any, tmp_path: Path) -> None:
+    events = make_events(120, seed=10)
+    expected = cep.sql(PAIRS, events=events)
+    stream = FedStream(far_away, tmp_path, SCHEMA)
+    for begin in range(0, 120, 40):
+        stream.feed(events.slice(begin, 40))
+    stream.feed(events.slice(0, 2))  # late by now
+    stream.run(PAIRS, lateness=timedelta(0))
+    assert_same_rows(stream.rows().cast(expected.schema), expected)
+    late = cep.late_events(far_away, stream.checkpoint).toArrow()
+    assert sorted(late.column("ts").to_pylist()) == events.slice(0, 2).column("ts").to_pylist()
+
+
 def test_own_watermark_of_the_dataframe_is_the_horizon(spark: Any, tmp_path: Path) -> None:
     events = make_events(120, seed=9)
     expected = cep.sql(PAIRS, events=events)
