@@ -48,7 +48,18 @@ def read_table(name: str, value: Any) -> pa.Table:
         raise InvalidInput(f'"{name}" is not a table: {problem}') from problem
     _check_columns(name, table.schema)
     plain = _without_views(table.schema)
-    return table if plain is table.schema else table.cast(plain)
+    table = table if plain is table.schema else table.cast(plain)
+    return _without_hidden_nulls(table)
+
+
+def _without_hidden_nulls(table: pa.Table) -> pa.Table:
+    """A null inside a dictionary, which Arrow cannot merge with others, becomes a null of the column."""
+    for number, column in enumerate(table.schema):
+        if pa.types.is_dictionary(column.type):
+            values = table.column(number)
+            if any(chunk.dictionary.null_count for chunk in values.chunks):
+                table = table.set_column(number, column.name, values.cast(column.type.value_type).dictionary_encode())
+    return table
 
 
 def read_schema(name: str, value: Any) -> pa.Schema:

@@ -44,3 +44,12 @@ def test_batches_are_cast_within_a_family_and_lose_extra_columns() -> None:
     schema = read_schema("s", {"x": "double", "t": "string"})
     batch = read_table("s", {"t": pa.array(["p"]).dictionary_encode(), "more": [1], "x": [1]})
     assert fit_schema("s", batch, schema) == pa.table({"x": [1.0], "t": ["p"]}, schema=schema)
+
+
+def test_null_inside_a_dictionary_is_a_null_of_the_column() -> None:
+    keys = pa.DictionaryArray.from_arrays(pa.array([0, 1, 0, 2]), pa.array(["a", None, "b"]))
+    table = pa.table({"ts": pa.array([0, 1, 2, 3], pa.timestamp("s")), "k": keys})
+    text = """SELECT * FROM t MATCH_RECOGNIZE (PARTITION BY k ORDER BY ts MEASURES count(*) AS n
+        PATTERN (a+) DEFINE a AS a.k IS NULL OR a.k = 'a')"""
+    found = cep.sql(text, t=table).to_pylist()
+    assert sorted(found, key=str) == [{"k": "a", "n": 2}, {"k": None, "n": 1}]
