@@ -401,7 +401,7 @@ def find_in_streams(
     names = "abc"[: len(steps)]
     parts = [Step(name, ord(stream), conditions.get(name)) for name, stream in zip(names, steps, strict=True)]
     rows: list[Row] = [{"x": value} for value in values or [0.0] * len(script)]
-    program = SequenceProgram(tuple(parts), strategy, within)
+    program = SequenceProgram(tuple(parts), (), strategy, within)
     return find_sequences(program, rows, at or range(len(script)), [ord(letter) for letter in script])
 
 

@@ -26,7 +26,7 @@ def measure_kernel(events: int, repeats: int) -> dict[str, Any]:
     times = table.column("ts").cast("int64").to_numpy()
     wide_ids = ids.astype(np.int64)
     above = Call("gt", (Cell("a1", "float", Position(("b",))), Constant(threshold_for(0.001), "float")), "bool")
-    program = SequenceProgram((Step("a", 0), Step("b", 0, above)), "skip_till_any", 10_000_000)
+    program = SequenceProgram((Step("a", 0), Step("b", 0, above)), strategy="skip_till_any", within=10_000_000)
 
     def run_q5() -> int:
         keys, _ = KeyIndex(1).number_rows([Column(wide_ids)], len(wide_ids))

@@ -16,7 +16,7 @@ from cepheid.graph.operators import RowPattern, Sequence
 from cepheid.graph.operators.row_pattern import OutputCell
 from cepheid.kernel.columns import Int64s
 from cepheid.kernel.compiled.positions import navigate_matches, tabulate_positions
-from cepheid.kernel.matches import RowMatches, SequenceMatches
+from cepheid.kernel.matches import Matches
 
 
 class Neighbours(Protocol):
@@ -44,8 +44,8 @@ def write_schema(node: RowPattern | Sequence, layout: Mapping[str, pa.DataType])
     return pa.schema([(cell.name, type_of_cell(cell, layout)) for cell in node.cells])
 
 
-def write_row_cells(
-    node: RowPattern, matches: RowMatches, log: EventLog, neighbours: Neighbours, schema: pa.Schema
+def write_cells(
+    node: RowPattern | Sequence, matches: Matches, log: EventLog, neighbours: Neighbours | None, schema: pa.Schema
 ) -> pa.Table:
     rows = _rows_of(node, matches)
     columns = [
@@ -54,26 +54,17 @@ def write_row_cells(
     return pa.Table.from_arrays(columns, schema=schema)
 
 
-def write_sequence_cells(node: Sequence, matches: SequenceMatches, log: EventLog, schema: pa.Schema) -> pa.Table:
-    steps = {step.variable: number for number, step in enumerate(node.program.steps)}
-    columns = []
-    for cell in node.cells:
-        assert cell.column is not None, "SEQ hands out columns"
-        columns.append(log.take(cell.column, matches.events[:, steps[cell.position.variables[0]]]))
-    return pa.Table.from_arrays(columns, schema=schema)
-
-
-def _rows_of(node: RowPattern, matches: RowMatches) -> OutputRows:
+def _rows_of(node: RowPattern | Sequence, matches: Matches) -> OutputRows:
     """One row per match, or one per event of it; in the order in which matches are complete."""
     begins, ends = matches.begins, matches.ends
     last = np.where(
         ends > begins, matches.events[np.maximum(ends - 1, 0)] if len(matches.events) else 0, matches.starts
     )
     order = np.argsort(last, kind="stable")
-    if not node.show_empty:
+    if isinstance(node, RowPattern) and not node.show_empty:
         order = order[ends[order] > begins[order]]
     starts, begins, ends, numbers = matches.starts[order], begins[order], ends[order], matches.numbers[order]
-    if not node.all_rows:
+    if not isinstance(node, RowPattern) or not node.all_rows:
         return OutputRows(starts, begins, ends, ends, numbers)
     counts = np.maximum(ends - begins, 1)  # an empty match shows the event it was found at
     which = np.repeat(np.arange(len(order)), counts)
@@ -86,7 +77,7 @@ def _rows_of(node: RowPattern, matches: RowMatches) -> OutputRows:
 
 
 def _row_cell(
-    cell: OutputCell, rows: OutputRows, matches: RowMatches, log: EventLog, neighbours: Neighbours
+    cell: OutputCell, rows: OutputRows, matches: Matches, log: EventLog, neighbours: Neighbours | None
 ) -> pa.ChunkedArray | pa.Array:
     if cell.kind == "row":
         assert cell.column is not None, "a row cell reads a column"
@@ -104,33 +95,37 @@ def _row_cell(
         return names.take(pa.array(labels, mask=found < 0))
     assert cell.column is not None, "a navigated cell reads a column"
     events = np.where(found >= 0, matches.events[found] if len(matches.events) else 0, -1)
-    return log.take(cell.column, neighbours.shift(events, cell.position.shift))
+    if cell.position.shift and neighbours is not None:
+        events = neighbours.shift(events, cell.position.shift)
+    return log.take(cell.column, events)
 
 
 def _aggregate(
-    cell: OutputCell, begins: Int64s, ends: Int64s, matches: RowMatches, log: EventLog
+    cell: OutputCell, begins: Int64s, ends: Int64s, matches: Matches, log: EventLog
 ) -> pa.ChunkedArray | pa.Array:
     """Group the events of each row's stretch that are bound to the cell's variables."""
     counts = ends - begins
     which = np.repeat(np.arange(len(begins)), counts)
     flat = np.arange(len(which)) - np.repeat(np.cumsum(counts) - counts, counts) + np.repeat(begins, counts)
-    if cell.position.variables:
-        wanted = [matches.variables.index(variable) for variable in cell.position.variables]
+    assert cell.aggregate is not None, "an aggregate cell has an aggregate"
+    if cell.aggregate.variables:
+        wanted = [matches.variables.index(variable) for variable in cell.aggregate.variables]
         chosen = np.isin(matches.labels[flat], wanted)
         which, flat = which[chosen], flat[chosen]
-    if cell.column is None:
+    if cell.aggregate.column is None:
         return pa.array(np.bincount(which, minlength=len(begins)))
-    values = log.take(cell.column, matches.events[flat])
+    values = log.take(cell.aggregate.column, matches.events[flat])
     if pa.types.is_dictionary(values.type):
         values = values.cast(values.type.value_type)
     # one thread: floats are added in the order of events, so that a sum is the same whatever stands around it
     grouped = pa.table({"row": which, "value": values}).group_by("row", use_threads=False)
-    found = grouped.aggregate([("value", cell.aggregate or "")])
+    name = {"avg": "mean"}.get(cell.aggregate.function, cell.aggregate.function)
+    found = grouped.aggregate([("value", name)])
     place = np.full(len(begins), -1, dtype=np.int64)
     place[found.column("row").to_numpy()] = np.arange(len(found))
-    result = found.column(f"value_{cell.aggregate}").take(pa.array(place, mask=place < 0))
-    if cell.aggregate == "max" and pa.types.is_floating(values.type):
+    result = found.column(f"value_{name}").take(pa.array(place, mask=place < 0))
+    if name == "max" and pa.types.is_floating(values.type):
         has_nan = np.zeros(len(begins), dtype=np.bool_)
         has_nan[which[pc.is_nan(values).fill_null(False).to_numpy()]] = True
         result = pc.if_else(pa.array(has_nan), pa.scalar(np.nan, values.type), result)  # Arrow leaves NaN out
-    return result.fill_null(0) if cell.aggregate == "count" else result
+    return result.fill_null(0) if name == "count" else result

@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 
 from cepheid.disorder.holdback import find_late, find_releasable, sort_events
 from cepheid.event_time import BEGINNING, END, order_values
-from cepheid.execution.cells import write_row_cells, write_schema, write_sequence_cells
+from cepheid.execution.cells import write_cells, write_schema
 from cepheid.execution.event_log import EventLog
 from cepheid.graph.operators import RowPattern, Sequence
 from cepheid.kernel.columns import Column, Events, Int64s, Interner, read_column
@@ -188,12 +188,9 @@ class Engine:
         events = self._read_events(released, times)
         self._log.append(released)
         horizon = END if final else self.horizon
-        matcher = self._matcher
-        if isinstance(matcher, CompiledSequence | ReferenceSequence):
-            assert isinstance(self.node, Sequence), "the matcher fits the node"
-            return write_sequence_cells(self.node, matcher.step(events, horizon, final), self._log, self.schema)
-        assert isinstance(self.node, RowPattern), "the matcher fits the node"
-        return write_row_cells(self.node, matcher.step(events, horizon, final), self._log, matcher, self.schema)
+        found = self._matcher.step(events, horizon, final)
+        neighbours = self._matcher if isinstance(self._matcher, CompiledRowPattern | ReferenceRowPattern) else None
+        return write_cells(self.node, found, self._log, neighbours, self.schema)
 
     def _read_events(self, table: pa.Table, times: Int64s) -> Events:
         keys = self._number_keys(table)

@@ -13,6 +13,7 @@ from typing import Any
 from cepheid.errors import InvalidInput
 from cepheid.graph.operators import NODE_TYPES
 from cepheid.graph.operators.row_pattern import OutputCell
+from cepheid.graph.predicate import Predicate
 from cepheid.graph.query_graph import Edge, QueryGraph
 from cepheid.kernel import expression, pattern
 
@@ -25,6 +26,9 @@ READABLE: dict[str, type] = {
         expression.Constant,
         expression.Cell,
         expression.Call,
+        expression.Classifier,
+        expression.MatchNumber,
+        expression.Aggregate,
         pattern.Term,
         pattern.Concatenation,
         pattern.Alternation,
@@ -33,9 +37,14 @@ READABLE: dict[str, type] = {
         pattern.Exclusion,
         pattern.Anchor,
         pattern.EmptyPattern,
+        pattern.Absence,
+        pattern.Frame,
         pattern.Skip,
         pattern.RowPatternProgram,
         pattern.Step,
+        pattern.Absent,
+        pattern.Choice,
+        pattern.AnyOrder,
         pattern.SequenceProgram,
     )
 }
@@ -80,6 +89,13 @@ def _write_attributes(graph: QueryGraph, edge: Edge) -> dict[str, Any]:
 
 
 def _write_value(value: Any) -> Any:
+    if isinstance(value, Predicate):
+        return {
+            "$": "Predicate",
+            "column": value.column,
+            "function": value.identity,
+            "reads": _write_value(value.reads),
+        }
     if is_dataclass(value):
         written = {field.name: _write_value(getattr(value, field.name)) for field in fields(value) if field.compare}
         return {"$": type(value).__name__, **written}
@@ -96,6 +112,8 @@ def _read_value(value: Any) -> Any:
     if isinstance(value, dict):
         if "$float" in value:
             return float(value["$float"])
+        if value["$"] == "Predicate":
+            raise InvalidInput(f'a function in Python cannot be read back from JSON: "{value["function"]}"')
         record = READABLE[value["$"]]
         return record(**{name: _read_value(item) for name, item in value.items() if name != "$"})
     return value

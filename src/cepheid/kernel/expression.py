@@ -1,8 +1,10 @@
 """Conditions and values over the events of a match: what both twins of the kernel evaluate.
 
 An expression reads *cells*.  A cell is a column at a position, and a position is told relative to the match
-so far ("the last event of b", "the second of a", "the event before the last one").  Reading is all the two
-twins share: `reference` walks this tree, `compiled` flattens it into register code.
+so far ("the last event of b", "the second of a", "the event before the last one").  Besides cells it may read
+*facts* about the match so far: an aggregate over its events, the variable of one of them, the number of the
+match.  Reading is all the two twins share: `reference` walks this tree, `compiled` flattens it into register
+code.
 
 Values are null or of one kind:
 
@@ -18,6 +20,10 @@ Meaning of functions, the same in Spark SQL, DuckDB and here:
   divisor is zero.  `mod` takes the sign of the dividend, null when the divisor is zero.  `neg abs` keep the kind.
 - time - time gives duration; time +- duration gives time; duration +- duration gives duration.
 - `least greatest` skip nulls and are null only if all are.  `to_float` turns an int into a float.
+- `floor ceil round trunc sign` keep the kind; `round` goes away from zero at a half and takes an optional number
+  of digits.  The other numeric functions are float and follow IEEE 754: sqrt(-1) is NaN, ln(0) is -infinity.
+- `div_whole` divides ints or durations and cuts towards zero (null when the divisor is zero); `to_seconds`
+  turns a duration into a float.
 """
 
 from __future__ import annotations
@@ -31,7 +37,18 @@ COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
 LOGIC = ("and", "or", "not", "is_null")
 ARITHMETIC = ("add", "sub", "mul", "div", "mod", "neg", "abs")
 CHOICES = ("coalesce", "if", "least", "greatest", "to_float")
-FUNCTIONS = COMPARISONS + LOGIC + ARITHMETIC + CHOICES
+ROUNDING = ("floor", "ceil", "round", "trunc", "sign")
+FLOAT_FUNCTIONS = (
+    "sqrt", "cbrt", "exp", "ln", "log2", "log10", "sin", "cos", "tan", "asin", "acos", "atan", "radians", "degrees",
+)  # fmt: skip
+FLOAT_PAIRS = ("power", "atan2")
+TIME_FUNCTIONS = ("div_whole", "to_seconds")
+FUNCTIONS = COMPARISONS + LOGIC + ARITHMETIC + CHOICES + ROUNDING + FLOAT_FUNCTIONS + FLOAT_PAIRS + TIME_FUNCTIONS
+
+AggregateFunction = Literal[
+    "count", "sum", "avg", "min", "max", "stddev_samp", "stddev_pop", "var_samp", "var_pop", "min_by", "max_by",
+    "array_agg",
+]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,20 +95,90 @@ class Call:
         assert self.function in FUNCTIONS, f"the kernel has no function {self.function!r}"
 
 
-Expression = Constant | Cell | Call
+@dataclass(frozen=True, slots=True)
+class Classifier:
+    """The name of the variable that the event at a position is bound to; null outside the match."""
+
+    position: Position = CURRENT
+    kind: Kind = "string"
+
+
+@dataclass(frozen=True, slots=True)
+class MatchNumber:
+    """The number that the match under way will have in its partition."""
+
+    kind: Kind = "int"
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregate:
+    """An aggregate over the events so far that are bound to one of `variables` (all of them if empty).
+
+    The event being tested counts as bound to the variable under test, unless `before`: then it is left out
+    (`avg(b[..i-1].x)`).  Nulls of `column` are left out; column None counts events.  `by` is the second argument
+    of min_by and max_by: of equals the earliest event is taken.  `distinct` takes equal values once.
+    Of no values, count is 0 and all others are null; so are stddev_samp and var_samp of one.
+    `array_agg` (MEASURES only) keeps nulls.  Kinds mean nothing outside conditions: MEASURES aggregate any type.
+    """
+
+    function: AggregateFunction
+    column: str | None
+    column_kind: Kind | None = None
+    kind: Kind = "int"
+    variables: tuple[str, ...] = ()
+    by: str | None = None
+    by_kind: Kind | None = None
+    distinct: bool = False
+    before: bool = False
+
+
+Fact = Classifier | MatchNumber | Aggregate
+Expression = Constant | Cell | Call | Classifier | MatchNumber | Aggregate
+
+
+def list_leaves(expression: Expression) -> list[Cell | Fact]:
+    """Every cell and every fact that the expression reads, in order of appearance, without repeats."""
+    found: dict[Cell | Fact, None] = {}
+    stack: list[Expression] = [expression]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, Call):
+            stack.extend(reversed(node.arguments))
+        elif not isinstance(node, Constant):
+            found[node] = None
+    return list(found)
 
 
 def list_cells(expression: Expression) -> list[Cell]:
-    """Every cell the expression reads, in order of appearance, without repeats."""
-    found: dict[Cell, None] = {}
-    stack = [expression]
-    while stack:
-        node = stack.pop()
-        if isinstance(node, Cell):
-            found[node] = None
-        elif isinstance(node, Call):
-            stack.extend(reversed(node.arguments))
-    return list(found)
+    """Every cell the expression reads, in order of appearance, without repeats; those inside facts are not."""
+    return [leaf for leaf in list_leaves(expression) if isinstance(leaf, Cell)]
+
+
+def list_facts(expression: Expression) -> list[Fact]:
+    return [leaf for leaf in list_leaves(expression) if not isinstance(leaf, Cell)]
+
+
+def list_columns(expression: Expression) -> dict[str, Kind]:
+    """Every column the expression reads, inside aggregates too, and its kind."""
+    found: dict[str, Kind] = {}
+    for leaf in list_leaves(expression):
+        if isinstance(leaf, Cell):
+            found[leaf.column] = leaf.kind
+        elif isinstance(leaf, Aggregate):
+            pairs = ((leaf.column, leaf.column_kind), (leaf.by, leaf.by_kind))
+            found |= {column: kind for column, kind in pairs if column is not None and kind is not None}
+    return found
+
+
+def list_variables(expression: Expression) -> set[str]:
+    """Every variable the expression names."""
+    found: set[str] = set()
+    for leaf in list_leaves(expression):
+        if isinstance(leaf, Aggregate):
+            found.update(leaf.variables)
+        elif isinstance(leaf, Cell | Classifier):
+            found.update(leaf.position.variables)
+    return found
 
 
 def show_expression(expression: Expression) -> str:
@@ -103,6 +190,12 @@ def show_expression(expression: Expression) -> str:
             return show_cell(column, position)
         case Call(function=function, arguments=arguments):
             return f"{function}({', '.join(show_expression(argument) for argument in arguments)})"
+        case Classifier(position=position):
+            return show_cell("CLASSIFIER()", position)
+        case MatchNumber():
+            return "MATCH_NUMBER()"
+        case Aggregate():
+            return show_aggregate(expression)
     raise AssertionError(f"not an expression: {expression!r}")
 
 
@@ -118,6 +211,13 @@ def show_cell(column: str, position: Position) -> str:
     if position.shift > 0:
         return f"NEXT({name}, {position.shift})"
     return name
+
+
+def show_aggregate(aggregate: Aggregate) -> str:
+    """`avg(b.x)`, or `avg(b[..i-1].x)` where the event under test is left out."""
+    owner = "|".join(aggregate.variables) + ("[..i-1]" if aggregate.before else "")
+    names = [f"{owner}.{name}" if owner else name for name in (aggregate.column or "*", aggregate.by) if name]
+    return f"{aggregate.function}({'DISTINCT ' if aggregate.distinct else ''}{', '.join(names)})"
 
 
 def split_conjunction(condition: Expression | None) -> list[Expression]:

@@ -7,15 +7,22 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from cepheid.kernel.columns import Int64s
+from cepheid.kernel.columns import Flags, Int64s
+
+WHOLE, UNMATCHED, TIMED_OUT = range(3)
 
 
 @dataclass(frozen=True, slots=True)
-class RowMatches:
-    """Matches of a row pattern.
+class Matches:
+    """Matches of a pattern, of either kind.
 
-    Match m took events[ends[m - 1]:ends[m]] (from 0 for the first), each bound to variables[labels[...]]; none
-    if it is empty.  starts[m] is the event its search started at, numbers[m] its number within the partition.
+    Match m took events[ends[m - 1]:ends[m]] (from 0 for the first), in order, each bound to variables[labels[...]];
+    none if it is empty.  starts[m] is the event its search started at, numbers[m] its number within the partition (SEQ
+    does not number).
+
+    fates: uint8[matches], None if all are WHOLE.  UNMATCHED tells an event that is in no match (of a WINDOW clause:
+    that has none), at starts[m]; TIMED_OUT a partial match whose time ran out.
+    hidden: uint8[events], None if no event is excluded from the rows ({- -}).
     """
 
     variables: tuple[str, ...]
@@ -24,6 +31,8 @@ class RowMatches:
     ends: Int64s
     starts: Int64s
     numbers: Int64s
+    fates: Flags | None = None
+    hidden: Flags | None = None
 
     def __len__(self) -> int:
         return len(self.ends)
@@ -34,19 +43,17 @@ class RowMatches:
         return np.concatenate([np.zeros(min(1, len(self.ends)), dtype=np.int64), self.ends[:-1]])
 
 
-@dataclass(frozen=True, slots=True)
-class SequenceMatches:
-    """events: int64[matches, steps], sorted by last event, then from the first event on."""
-
-    events: npt.NDArray[np.int64]
-
-    def __len__(self) -> int:
-        return len(self.events)
-
-
-def sort_sequences(events: npt.NDArray[np.int64]) -> SequenceMatches:
-    """Into the order that SequenceMatches promises."""
-    if len(events) < 2:
-        return SequenceMatches(events)
-    keys = [events[:, step] for step in range(events.shape[1] - 1, -1, -1)]
-    return SequenceMatches(events[np.lexsort([*keys, events[:, -1]])])
+def table_matches(variables: tuple[str, ...], events: npt.NDArray[np.int64]) -> Matches:
+    """Matches that bind each variable once: int64[matches, variables], sorted by last event, then from the first on."""
+    if len(events) > 1:
+        keys = [events[:, step] for step in range(events.shape[1] - 1, -1, -1)]
+        events = events[np.lexsort([*keys, events[:, -1]])]
+    count, width = events.shape
+    return Matches(
+        variables,
+        events.reshape(-1),
+        np.tile(np.arange(width, dtype=np.int64), count),
+        np.arange(1, count + 1, dtype=np.int64) * width,
+        events[:, 0].copy(),
+        np.zeros(count, dtype=np.int64),
+    )

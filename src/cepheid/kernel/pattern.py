@@ -7,6 +7,7 @@ bounds.  It knows neither SQL nor plans.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -75,19 +76,46 @@ class EmptyPattern:
     span: Span | None = field(default=None, compare=False)
 
 
-RowPattern = Term | Concatenation | Alternation | Repetition | Permutation | Exclusion | Anchor | EmptyPattern
+@dataclass(frozen=True, slots=True)
+class Absence:
+    """NOT b: no event that satisfies the condition of b.
+
+    Before another term it passes over events, as few as possible and none of them a b, which do not become part
+    of the match: `a NOT b c` is an a, then the next c with no b between them.  At the end of the pattern it takes no
+    event, and asks that none of the events after the match is a b, up to the first event's time + WITHIN.
+    """
+
+    variable: str
+    span: Span | None = field(default=None, compare=False)
+
+
+RowPattern = Term | Concatenation | Alternation | Repetition | Permutation | Exclusion | Anchor | EmptyPattern | Absence
+
+
+def list_parts(pattern: RowPattern) -> tuple[RowPattern, ...]:
+    """What the pattern is made of."""
+    match pattern:
+        case Concatenation(items=parts) | Alternation(options=parts) | Permutation(items=parts):
+            return parts
+        case Repetition(item=item) | Exclusion(item=item):
+            return (item,)
+    return ()
+
+
+def walk_pattern(pattern: RowPattern) -> Iterator[RowPattern]:
+    """The pattern and all its parts, in the order in which they are written."""
+    yield pattern
+    for part in list_parts(pattern):
+        yield from walk_pattern(part)
 
 
 def list_terms(pattern: RowPattern) -> list[Term]:
     """The terms in the order in which they are written, repeats included."""
-    match pattern:
-        case Term():
-            return [pattern]
-        case Concatenation(items=parts) | Alternation(options=parts) | Permutation(items=parts):
-            return [term for part in parts for term in list_terms(part)]
-        case Repetition(item=item) | Exclusion(item=item):
-            return list_terms(item)
-    return []
+    return [part for part in walk_pattern(pattern) if isinstance(part, Term)]
+
+
+def list_absences(pattern: RowPattern) -> list[Absence]:
+    return [part for part in walk_pattern(pattern) if isinstance(part, Absence)]
 
 
 def show_pattern(pattern: RowPattern) -> str:
@@ -113,6 +141,8 @@ def show_pattern(pattern: RowPattern) -> str:
             return "^" if at == "start" else "$"
         case EmptyPattern():
             return "()"
+        case Absence(variable=variable):
+            return f"NOT {variable}"
     raise AssertionError(f"not a row pattern: {pattern!r}")
 
 
@@ -139,12 +169,27 @@ class Skip:
 
 
 @dataclass(frozen=True, slots=True)
+class Frame:
+    """A row pattern of a WINDOW clause: one search for each event, among it and those that follow.
+
+    `seek`: the match may begin later than at the event itself; `following`: how many events after it belong to the
+    frame (None: all).
+    """
+
+    seek: bool = False
+    following: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class RowPatternProgram:
     """What MATCH_RECOGNIZE asks of one partition of events.
 
-    `conditions` has an entry for each variable of the pattern that is not always true; variables without one
-    match every event.  `within` bounds (last event's time - first event's time), in microseconds.
-    `lookahead` events after a match must be known before it is given out (NEXT in a measure).
+    `conditions` has an entry for each variable of the pattern (of its absences too) that is not always true;
+    variables without one match every event.  `within` bounds (last event's time - first event's time), in
+    microseconds.  `lookahead` events after a match must be known before it is given out (NEXT in a measure).
+    `unmatched`: events that are in no match are told too.  `timeouts`: where no match begins at an event because
+    time ran out, the most preferred partial match that reached that far is told.  `frame` is set for a row pattern
+    of a WINDOW clause: then every event is told, with its match or without.
     """
 
     pattern: RowPattern
@@ -152,21 +197,51 @@ class RowPatternProgram:
     skip: Skip = Skip()
     within: int | None = None
     lookahead: int = 0
+    unmatched: bool = False
+    timeouts: bool = False
+    frame: Frame | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One positive term of SEQ: an event of `stream` for which `condition` holds.
+    """One positive term of SEQ: an event of `stream` for which `condition` holds; one or more if `repeated`.
 
-    The condition may read the events of this and of earlier steps: Position(variables=("a",)) is the event
-    bound to a.
+    `condition` reads this event alone: Position(("a",)) is the event bound to a.  Of a repeated step it may read the
+    closure so far: Position(("b",)) is the event under test b[i], Position(("b",), "last", 1) the one before b[i-1],
+    Position(("b",), "first") is b[1], and Aggregate(..., variables=("b",), before=True) is over b[..i-1].
     """
+
+    variable: str
+    stream: int
+    condition: Expression | None = None
+    repeated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Absent:
+    """`~cancels c`: no such event between its neighbours; at the end, none up to the first event's time + WITHIN;
+    at the start, none from the last event's time - WITHIN on."""
 
     variable: str
     stream: int
     condition: Expression | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """(asks b | trades c): one of the steps."""
+
+    options: tuple[Step, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AnyOrder:
+    """(asks b & trades c): all of the steps, in any order."""
+
+    steps: tuple[Step, ...]
+
+
+SequenceItem = Step | Absent | Choice | AnyOrder
 Strategy = Literal["skip_till_any", "skip_till_next", "strict", "partition_contiguity"]
 
 
@@ -175,8 +250,40 @@ class SequenceProgram:
     """What SEQ asks of the events of one key (of all events, when there is no key).
 
     `strict` is asked of the events of all keys together: its conditions carry the key's equality themselves.
+    `joint`: conditions over several variables; each is tested when the last of its variables is bound (for an
+    element of a repeated step: at each element), and says nothing about a match that leaves one of them unbound.  A
+    joint condition that names an absent variable belongs to that absence.
+    `consume`: events of a match belong to no other.  `limit`: the most partial matches of one key; `overflow` says
+    what happens beyond.  `timeouts`: partial matches that ran out of time are told.
     """
 
-    steps: tuple[Step, ...]
+    items: tuple[SequenceItem, ...]
+    joint: tuple[Expression, ...] = ()
     strategy: Strategy = "skip_till_next"
     within: int | None = None
+    consume: bool = False
+    limit: int | None = None
+    overflow: Literal["refuse", "drop_oldest"] = "refuse"
+    timeouts: bool = False
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        """The positive terms, in the order in which they are written."""
+        return tuple(step for item in self.items for step in _list_steps(item))
+
+    @property
+    def terms(self) -> tuple[Step | Absent, ...]:
+        return (*self.steps, *self.absences)
+
+    @property
+    def absences(self) -> tuple[Absent, ...]:
+        return tuple(item for item in self.items if isinstance(item, Absent))
+
+
+def _list_steps(item: SequenceItem) -> tuple[Step, ...]:
+    match item:
+        case Step():
+            return (item,)
+        case Choice(options=steps) | AnyOrder(steps=steps):
+            return steps
+    return ()

@@ -15,14 +15,14 @@ from sqlglot import exp
 from cepheid.errors import InvalidOrder, InvalidQuery, NotSupportedYet, TypeMismatch
 from cepheid.graph.operators import Project, Sequence
 from cepheid.graph.operators.row_pattern import OutputCell
-from cepheid.kernel.expression import Call, Expression, Position, list_cells
+from cepheid.kernel.expression import Expression, Position, join_conjunction, list_variables
 from cepheid.kernel.pattern import SequenceProgram, Step
 from cepheid.language.bind_order import bind_order, list_times, read_within
 from cepheid.language.navigation import Path
 from cepheid.language.parser import span_of
 from cepheid.language.scalar import ScalarBinder
 from cepheid.language.scope import EventInput, InputColumn, Variables
-from cepheid.language.syntax import OrderTerm, SequenceClause
+from cepheid.language.syntax import OrderTerm, SequenceClause, TermGroup
 
 
 @dataclass
@@ -39,6 +39,9 @@ class SequenceBinder:
                 raise NotSupportedYet("negation (~) in SEQ", span=term.span)
             if term.repeated:
                 raise NotSupportedYet("repetition (+) in SEQ", span=term.span)
+        for item in self.clause.items:
+            if isinstance(item, TermGroup):
+                raise NotSupportedYet("alternatives and any order in SEQ", span=item.span)
         names = [term.variable.text for term in self.clause.terms]
         for term in self.clause.terms:
             if [name.lower() for name in names].count(term.variable.text.lower()) > 1:
@@ -51,7 +54,7 @@ class SequenceBinder:
         """Order, keys and conditions; only then columns have their places in the layout."""
         self._bind_orders()
         self.keys, rest = self._find_keys(_split_and(self.clause.where))
-        self.steps = self._bind_steps(rest)
+        self.steps, self.joint = self._bind_steps(rest)
 
     def layouts(self) -> dict[str, Project]:
         """The projection of each stream into the event layout."""
@@ -61,7 +64,7 @@ class SequenceBinder:
         if not self.cells:  # a row without cells would be no row
             self.cells[OutputCell(name="_time", column="_time", position=Position((self.steps[0].variable,)))] = None
         return Sequence(
-            program=SequenceProgram(self.steps, self.clause.strategy, read_within(self.clause.within)),
+            program=SequenceProgram(self.steps, self.joint, self.clause.strategy, read_within(self.clause.within)),
             cells=tuple(self.cells),
             streams=tuple(self.streams),
             keys=self.keys,
@@ -163,18 +166,23 @@ class SequenceBinder:
         sides = self._equality(part)
         return sides is not None and all(side in implied for side in sides)
 
-    def _bind_steps(self, parts: list[exp.Expr]) -> tuple[Step, ...]:
+    def _bind_steps(self, parts: list[exp.Expr]) -> tuple[tuple[Step, ...], tuple[Expression, ...]]:
+        """The steps with the conditions on their own event, and the joint conditions."""
         binder = ScalarBinder(self.resolve)
-        order = {variable: number for number, variable in enumerate(self.stream_of)}
-        conditions: list[list[Expression]] = [[] for _ in order]
+        own: dict[str, list[Expression]] = {variable: [] for variable in self.stream_of}
+        joint: list[Expression] = []
         for part in parts:
             bound = binder.condition(part)
-            latest = max([0, *(order[cell.position.variables[0]] for cell in list_cells(bound))])
-            conditions[latest].append(bound)
-        return tuple(
-            Step(variable, self.streams.index(stream), _join_and(conditions[order[variable]]))
+            variables = list_variables(bound) or {next(iter(own))}
+            if len(variables) == 1:
+                own[variables.pop()].append(bound)
+            else:
+                joint.append(bound)
+        steps = tuple(
+            Step(variable, self.streams.index(stream), join_conjunction(own[variable]))
             for variable, stream in self.stream_of.items()
         )
+        return steps, tuple(joint)
 
 
 def _only_time(source: EventInput, clause: SequenceClause) -> OrderTerm:
@@ -206,9 +214,3 @@ def _split_and(condition: exp.Expr | None) -> list[exp.Expr]:
     if isinstance(condition, exp.Paren):
         return _split_and(condition.this)
     return [condition]
-
-
-def _join_and(parts: list[Expression]) -> Expression | None:
-    if len(parts) < 2:
-        return parts[0] if parts else None
-    return Call("and", tuple(parts), "bool")

@@ -12,15 +12,15 @@ import pyarrow as pa
 from sqlglot import exp
 
 from cepheid.errors import InvalidQuery, NotSupportedYet, TypeMismatch
-from cepheid.graph.operators.row_pattern import Aggregate, OutputCell
-from cepheid.kernel.expression import Position
+from cepheid.graph.operators.row_pattern import OutputCell
+from cepheid.kernel.expression import Aggregate, AggregateFunction, Position
 from cepheid.language.navigation import Path, enter_navigation, in_parentheses, position_of, rebuild
 from cepheid.language.parser import span_of
 from cepheid.language.scope import EventInput, Variables
 from cepheid.language.syntax import Measure
 
-AGGREGATES: dict[type[exp.Expr], Aggregate] = {
-    exp.Count: "count", exp.Sum: "sum", exp.Avg: "mean", exp.Min: "min", exp.Max: "max",
+AGGREGATES: dict[type[exp.Expr], AggregateFunction] = {
+    exp.Count: "count", exp.Sum: "sum", exp.Avg: "avg", exp.Min: "min", exp.Max: "max",
 }  # fmt: skip
 SUMMABLE = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)
 
@@ -91,9 +91,8 @@ class MeasureBinder:
                 f"a running {node.sql()} with ALL ROWS PER MATCH", span=span_of(node), hint="write FINAL in front of it"
             )
         layout, position = self._aggregated(node)
-        return self.cell(
-            OutputCell(name="", kind="aggregate", column=layout, position=position, aggregate=aggregate, final=True)
-        )
+        wanted = Aggregate(aggregate, layout, variables=position.variables)
+        return self.cell(OutputCell(name="", kind="aggregate", aggregate=wanted, final=True))
 
     def _aggregated(self, node: exp.AggFunc) -> tuple[str | None, Position]:
         """What is aggregated: a column (None: the events themselves) over some variables."""

@@ -37,7 +37,7 @@ def read_sequence(reader: TokenReader) -> SequenceClause | None:
     refuse_misplaced(reader)
     return SequenceClause(
         placeholder="",
-        terms=terms,
+        items=terms,
         order_by=order_by,
         where=where,
         within=within,

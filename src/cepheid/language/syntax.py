@@ -7,9 +7,10 @@ clauses are sqlglot trees too, and keep their places (`parser.span_of`).
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Literal
+from typing import Any, Literal
 
 from sqlglot import exp
 
@@ -92,6 +93,7 @@ class MatchRecognizeClause:
     definitions: tuple[Definition, ...]
     span: Span
     pattern_span: Span
+    timeouts: Span | None = None  # where TIMEOUT ROWS is written
 
     @property
     def head(self) -> Span:
@@ -101,27 +103,55 @@ class MatchRecognizeClause:
 
 @dataclass(frozen=True, slots=True)
 class SequenceTerm:
-    """`bids b`, `bids+ b[]` (repeated) or `~cancels c` (negated)."""
+    """`bids b`, `bids+ b[]` (repeated) or `~cancels c` (negated); `predicates` are functions in Python."""
 
     stream: Name
     variable: Name
     repeated: bool = False
     negated: bool = False
     span: Span | None = field(default=None, compare=False)
+    predicates: tuple[Callable[[Any], Any], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TermGroup:
+    """`(asks b | trades c)`: one of them; `(asks b & trades c)`: all of them, in any order."""
+
+    kind: Literal["one_of", "all_of"]
+    terms: tuple[SequenceTerm, ...]
+    span: Span | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class PartialLimit:
+    """LIMIT PARTIALS n [REFUSE | DROP OLDEST]: the most partial matches of one key."""
+
+    count: int
+    overflow: Literal["refuse", "drop_oldest"] = "refuse"
+    span: Span | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
 class SequenceClause:
-    """PATTERN SEQ ( ... ) [ORDER BY c] [WHERE p] [WITHIN i] [STRATEGY s] as an item of FROM."""
+    """PATTERN SEQ ( ... ) [ORDER BY c] [WHERE p] [WITHIN i] [TIMEOUT ROWS] [STRATEGY s] [CONSUME MATCHED | REUSE]
+    [LIMIT PARTIALS n ...] as an item of FROM."""
 
     placeholder: str
-    terms: tuple[SequenceTerm, ...]
+    items: tuple[SequenceTerm | TermGroup, ...]
     order_by: tuple[OrderTerm, ...]
     where: exp.Expression | None
     within: Within | None
     strategy: Strategy
     span: Span
     strategy_span: Span | None = None
+    consume: bool = False
+    limit: PartialLimit | None = None
+    timeouts: Span | None = None  # where TIMEOUT ROWS is written
+
+    @property
+    def terms(self) -> tuple[SequenceTerm, ...]:
+        """All terms, in the order in which they are written."""
+        return tuple(term for item in self.items for term in (item.terms if isinstance(item, TermGroup) else (item,)))
 
     @property
     def head(self) -> Span:

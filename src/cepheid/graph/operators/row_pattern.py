@@ -11,10 +11,17 @@ from typing import ClassVar, Literal
 
 from cepheid.graph.classification import Classification
 from cepheid.graph.node import PlanNode, plan_node
-from cepheid.kernel.expression import CURRENT, Position, list_cells, show_cell, show_expression
+from cepheid.graph.predicate import Predicate
+from cepheid.kernel.expression import (
+    CURRENT,
+    Aggregate,
+    Position,
+    list_columns,
+    show_aggregate,
+    show_cell,
+    show_expression,
+)
 from cepheid.kernel.pattern import RowPatternProgram, show_pattern
-
-Aggregate = Literal["count", "sum", "mean", "min", "max"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,34 +29,44 @@ class OutputCell:
     """One value handed out per row of output.
 
     A column of the row itself (`row`: of the first event, for one row per match), or at a position; an aggregate
-    of a column over the events bound to position.variables; or the name of the variable (`classifier`), the
-    number of the match, or `count` of events (column None).
+    over events of the match; the name of the variable (`classifier`) at a position; the number of the match, null
+    where there is none; or whether it is a partial match whose time ran out (`timed_out`).
     `final`: seen from the end of the match, not from the row itself (ALL ROWS PER MATCH).
     """
 
     name: str
-    kind: Literal["row", "navigate", "aggregate", "classifier", "match_number"] = "navigate"
+    kind: Literal["row", "navigate", "aggregate", "classifier", "match_number", "timed_out"] = "navigate"
     column: str | None = None
     position: Position = CURRENT
     aggregate: Aggregate | None = None
     final: bool = False
 
+    def read_columns(self) -> list[str]:
+        """The input columns that it reads."""
+        inside = (self.aggregate.column, self.aggregate.by) if self.aggregate is not None else ()
+        return [column for column in (self.column, *inside) if column is not None]
+
     def show(self) -> str:
-        inside = show_cell(self.column or "*", self.position)
-        shown = {
-            "row": self.column or "",
-            "navigate": inside,
-            "aggregate": f"{self.aggregate}({inside})",
-            "classifier": "CLASSIFIER()",
-            "match_number": "MATCH_NUMBER()",
-        }[self.kind]
+        match self.kind:
+            case "row":
+                shown = self.column or ""
+            case "navigate":
+                shown = show_cell(self.column or "*", self.position)
+            case "aggregate":
+                assert self.aggregate is not None, "an aggregate cell has an aggregate"
+                shown = show_aggregate(self.aggregate)
+            case "classifier":
+                shown = show_cell("CLASSIFIER()", self.position)
+            case _:
+                shown = f"{self.kind.upper()}()"
         return f"{'FINAL ' if self.final else ''}{shown} AS {self.name}"
 
 
 @plan_node
 class RowPattern(PlanNode):
     """`order`: how many ORDER BY columns; `keys`: how many PARTITION BY columns; `all_rows`: a row per event
-    of a match instead of one per match; `show_empty`: whether empty matches give a row."""
+    of a match instead of one per match; `show_empty`: whether empty matches give a row; `predicates`: conditions in
+    Python, each a column of the events."""
 
     implementation: ClassVar[str] = "row_pattern"
 
@@ -59,6 +76,7 @@ class RowPattern(PlanNode):
     order: int = 1
     all_rows: bool = False
     show_empty: bool = True
+    predicates: tuple[Predicate, ...] = ()
 
     def classification(self) -> Classification:
         return Classification(
@@ -81,12 +99,12 @@ class RowPattern(PlanNode):
 
     def condition_columns(self) -> list[str]:
         """The input columns that conditions read."""
-        found = [cell for _, condition in self.program.conditions for cell in list_cells(condition)]
-        return list(dict.fromkeys(cell.column for cell in found))
+        found = [column for _, condition in self.program.conditions for column in list_columns(condition)]
+        return list(dict.fromkeys(found))
 
     def read_columns(self) -> list[str]:
         """The input columns that conditions and cells read, besides order and keys."""
-        carried = [cell.column for cell in self.cells if cell.column is not None]
+        carried = [column for cell in self.cells for column in cell.read_columns()]
         return list(dict.fromkeys([*self.condition_columns(), *carried]))
 
     def lookback(self) -> int:

@@ -11,13 +11,14 @@ from typing import ClassVar
 from cepheid.graph.classification import Classification
 from cepheid.graph.node import PlanNode, plan_node
 from cepheid.graph.operators.row_pattern import OutputCell
-from cepheid.kernel.expression import list_cells, show_expression
-from cepheid.kernel.pattern import SequenceProgram
+from cepheid.graph.predicate import Predicate
+from cepheid.kernel.expression import Expression, list_columns, show_expression
+from cepheid.kernel.pattern import Absent, AnyOrder, Choice, SequenceItem, SequenceProgram, Step
 
 
 @plan_node
 class Sequence(PlanNode):
-    """`keys`: how many columns all events of a sequence must agree on."""
+    """`keys`: how many columns all events of a sequence must agree on; `predicates`: conditions in Python."""
 
     implementation: ClassVar[str] = "sequence"
 
@@ -26,6 +27,7 @@ class Sequence(PlanNode):
     streams: tuple[str, ...]
     keys: int
     order: int = 1
+    predicates: tuple[Predicate, ...] = ()
 
     def classification(self) -> Classification:
         many = len(self.streams) > 1
@@ -41,25 +43,48 @@ class Sequence(PlanNode):
 
     def parameters(self) -> list[str]:
         program = self.program
-        steps = ", ".join(f"{self.streams[step.stream]} {step.variable}" for step in program.steps)
-        shown = [f"({steps})"]
+        shown = [f"({', '.join(show_item(item, self.streams) for item in program.items)})"]
         shown += [
-            f"{step.variable}: {show_expression(step.condition)}"
-            for step in program.steps
-            if step.condition is not None
+            f"{term.variable}: {show_expression(term.condition)}"
+            for term in program.terms
+            if term.condition is not None
         ]
+        shown += [show_expression(condition) for condition in program.joint]
         shown += [f"strategy={program.strategy}", f"keys={self.keys}"]
         if program.within is not None:
             shown.append(f"within={program.within / 1e6:g}s")
+        if program.consume:
+            shown.append("consume")
+        if program.limit is not None:
+            shown.append(f"partials<={program.limit} ({program.overflow})")
+        if program.timeouts:
+            shown.append("timeouts")
+        shown += [predicate.show() for predicate in self.predicates]
         return [*shown, f"cells=[{', '.join(cell.show() for cell in self.cells)}]"]
 
     def condition_columns(self) -> list[str]:
         """The input columns that conditions read."""
-        conditions = [step.condition for step in self.program.steps if step.condition is not None]
-        found = [cell for condition in conditions for cell in list_cells(condition)]
-        return list(dict.fromkeys(cell.column for cell in found))
+        return list(dict.fromkeys(column for condition in self.conditions() for column in list_columns(condition)))
+
+    def conditions(self) -> list[Expression]:
+        """All conditions, of steps, of absences and joint ones."""
+        return [*(term.condition for term in self.program.terms if term.condition is not None), *self.program.joint]
 
     def read_columns(self) -> list[str]:
         """The input columns that conditions and cells read, besides order and keys."""
-        carried = [cell.column for cell in self.cells if cell.column is not None]
+        carried = [column for cell in self.cells for column in cell.read_columns()]
         return list(dict.fromkeys([*self.condition_columns(), *carried]))
+
+
+def show_item(item: SequenceItem, streams: tuple[str, ...]) -> str:
+    """The item as SQL text."""
+    match item:
+        case Step(variable=variable, stream=stream, repeated=repeated):
+            return f"{streams[stream]}+ {variable}[]" if repeated else f"{streams[stream]} {variable}"
+        case Absent(variable=variable, stream=stream):
+            return f"~{streams[stream]} {variable}"
+        case Choice(options=steps):
+            return f"({' | '.join(show_item(step, streams) for step in steps)})"
+        case AnyOrder(steps=steps):
+            return f"({' & '.join(show_item(step, streams) for step in steps)})"
+    raise AssertionError(f"not an item of a sequence: {item!r}")

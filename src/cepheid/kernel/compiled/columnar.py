@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -9,8 +10,9 @@ import numpy.typing as npt
 
 from cepheid.errors import MatchFailure
 from cepheid.kernel.columns import Column, Events, Interner
-from cepheid.kernel.expression import Call, Cell, Constant, Expression
+from cepheid.kernel.expression import FLOAT_FUNCTIONS, ROUNDING, Call, Cell, Constant, Expression
 
+RANKED = ("lt", "le", "gt", "ge", "least", "greatest")
 Flags = npt.NDArray[np.bool_]
 Values = tuple[npt.NDArray[Any], Flags]  # values, and where they are not null
 
@@ -31,9 +33,12 @@ def _evaluate(expression: Expression, events: Events, interner: Interner) -> Val
             raise AssertionError("ranks are looked up by comparisons")
         case Call(function=function, arguments=arguments):
             given = [_evaluate(argument, events, interner) for argument in arguments]
-            if function in ("lt", "le", "gt", "ge") and arguments[0].kind == "string":
+            if function in RANKED and arguments[0].kind == "string":
                 given = [(interner.ranks()[values], valid) for values, valid in given]
-            return _call(function, given, expression.kind)
+            found = _call(function, given, expression.kind)
+            if function in ("least", "greatest") and expression.kind == "string":
+                return np.argsort(interner.ranks())[found[0]], found[1]
+            return found
     raise AssertionError(f"not an expression: {expression!r}")
 
 
@@ -63,6 +68,8 @@ def _call(function: str, given: list[Values], kind: str) -> Values:
         taken = (test != 0) & known
         return np.where(taken, yes, no), np.where(taken, yes_valid, no_valid)
     first, valid = given[0]
+    if function in ROUNDING or function in FLOAT_FUNCTIONS or function == "to_seconds":
+        return _number(function, given)
     if function == "not":
         return first == 0, valid
     if function == "is_null":
@@ -119,6 +126,38 @@ def _binary(function: str, left: npt.NDArray[Any], right: npt.NDArray[Any], vali
         return _arithmetic(function, left, right, valid)
 
 
+def _number(function: str, given: list[Values]) -> Values:
+    """Rounding and functions of one number."""
+    first, valid = given[0]
+    if function == "to_seconds":
+        return first / 1e6, valid
+    if function == "round" and len(given) == 2:
+        digits, digits_valid = given[1]
+        return (first if first.dtype == np.int64 else _round(first, digits)), valid & digits_valid
+    if function in ROUNDING and first.dtype == np.int64:
+        return (np.sign(first) if function == "sign" else first), valid
+    with np.errstate(all="ignore"):
+        return ONE_NUMBER[function](first.astype(np.float64)), valid
+
+
+def _round(values: npt.NDArray[Any], digits: npt.NDArray[Any] | int) -> npt.NDArray[Any]:
+    """A half goes away from zero; see evaluate.round_away."""
+    scale = 10.0 ** np.abs(digits)
+    with np.errstate(all="ignore"):
+        scaled = np.where(np.asarray(digits) >= 0, values * scale, values / scale)
+        whole = np.where(scaled >= 0, 1.0, -1.0) * np.floor(np.abs(scaled) + 0.5)
+        rounded = np.where(np.asarray(digits) >= 0, whole / scale, whole * scale)
+    return np.where(np.isfinite(scaled) & (np.abs(scaled) < 2.0**52), rounded, values)
+
+
+ONE_NUMBER: dict[str, Callable[[npt.NDArray[Any]], npt.NDArray[Any]]] = {
+    "floor": np.floor, "ceil": np.ceil, "trunc": np.trunc, "sign": np.sign, "round": lambda values: _round(values, 0),
+    "sqrt": np.sqrt, "cbrt": np.cbrt, "exp": np.exp, "ln": np.log, "log2": np.log2, "log10": np.log10, "sin": np.sin,
+    "cos": np.cos, "tan": np.tan, "asin": np.arcsin, "acos": np.arccos, "atan": np.arctan, "radians": np.radians,
+    "degrees": np.degrees,
+}  # fmt: skip
+
+
 def _arithmetic(function: str, left: npt.NDArray[Any], right: npt.NDArray[Any], valid: Flags) -> Values:
     integers = left.dtype == np.int64 and right.dtype == np.int64
     match function:
@@ -142,6 +181,14 @@ def _arithmetic(function: str, left: npt.NDArray[Any], right: npt.NDArray[Any], 
             return left.astype(np.float64) / right.astype(np.float64), valid & (right != 0)
         case "mod":
             return np.fmod(left, np.where(right == 0, 1, right)), valid & (right != 0)
+        case "div_whole":
+            divisor = np.where(right == 0, 1, right)
+            sign = np.where((left < 0) == (divisor < 0), 1, -1)
+            return np.abs(left) // np.abs(divisor) * sign, valid & (right != 0)
+        case "power":
+            return np.power(left.astype(np.float64), right.astype(np.float64)), valid
+        case "atan2":
+            return np.arctan2(left.astype(np.float64), right.astype(np.float64)), valid
     raise AssertionError(f"the kernel has no function {function!r}")
 
 

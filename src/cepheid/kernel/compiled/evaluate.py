@@ -33,15 +33,29 @@ COALESCE_INT, IF_INT, LEAST_INT, GREATEST_INT, LOAD_INT, CONST_INT = (
 COALESCE_FLOAT, IF_FLOAT, LEAST_FLOAT, GREATEST_FLOAT, LOAD_FLOAT, CONST_FLOAT = (
     OPERATIONS[f"{name}_float"] for name in ("coalesce", "if", "least", "greatest", "load", "const")
 )
-AND, OR, NOT, IS_NULL, DIV, TO_FLOAT, RANK, NULL = (
-    OPERATIONS[name] for name in ("and", "or", "not", "is_null", "div", "to_float", "rank", "null")
+AND, OR, NOT, IS_NULL, DIV, TO_FLOAT, RANK, UNRANK, NULL = (
+    OPERATIONS[name] for name in ("and", "or", "not", "is_null", "div", "to_float", "rank", "unrank", "null")
 )
+FACT_INT, FACT_FLOAT, SIGN_INT, SIGN_FLOAT = (
+    OPERATIONS[name] for name in ("fact_int", "fact_float", "sign_int", "sign_float")
+)
+DIV_WHOLE, TO_SECONDS, FLOOR, CEIL, ROUND, TRUNC, POWER, ATAN2 = (
+    OPERATIONS[name] for name in ("div_whole", "to_seconds", "floor", "ceil", "round", "trunc", "power", "atan2")
+)
+SQRT, CBRT, EXP, LN, LOG2, LOG10 = (OPERATIONS[name] for name in ("sqrt", "cbrt", "exp", "ln", "log2", "log10"))
+SIN, COS, TAN, ASIN, ACOS, ATAN, RADIANS, DEGREES = (
+    OPERATIONS[name] for name in ("sin", "cos", "tan", "asin", "acos", "atan", "radians", "degrees")
+)
+FIRST_MATHS = OPERATIONS["div_whole"]  # from here on: `calculate`
 LARGEST = 9_223_372_036_854_775_807
 SMALLEST = -LARGEST - 1
 
 
 class Machine(NamedTuple):
-    """Everything `holds` needs besides the events: code, constants and scratch registers."""
+    """Everything `holds` needs besides the events: code, constants and scratch registers.
+
+    facts_*: [facts] what the matcher says about the match so far, renewed before each test.
+    """
 
     rows: Any  # int32[n, 5]
     bounds: Any  # int32[conditions + 1]
@@ -52,9 +66,14 @@ class Machine(NamedTuple):
     register_floats: Floats
     register_valid: Flags
     trouble: Int64s  # int64[1]: 1 after an integer overflow
+    order_ranks: Int64s  # the string that has a rank
+    fact_integers: Int64s
+    fact_floats: Floats
+    fact_valid: Flags
 
 
-def build_machine(code: RegisterCode, ranks: Int64s) -> Machine:
+def build_machine(code: RegisterCode, ranks: Int64s, facts: int = 0) -> Machine:
+    by_rank = np.argsort(ranks) if code.uses_ranks else ranks[:1]
     return Machine(
         rows=code.rows,
         bounds=code.bounds,
@@ -65,6 +84,10 @@ def build_machine(code: RegisterCode, ranks: Int64s) -> Machine:
         register_floats=np.zeros(code.registers, dtype=np.float64),
         register_valid=np.zeros(code.registers, dtype=np.uint8),
         trouble=np.zeros(1, dtype=np.int64),
+        order_ranks=by_rank,
+        fact_integers=np.zeros(max(1, facts), dtype=np.int64),
+        fact_floats=np.zeros(max(1, facts), dtype=np.float64),
+        fact_valid=np.zeros(max(1, facts), dtype=np.uint8),
     )
 
 
@@ -96,11 +119,87 @@ def equal_float(left: float, right: float) -> bool:
     return left == right or (left != left and right != right)
 
 
+@njit(cache=True)
+def calculate(op: int, t: int, a: int, b: int, ri: Int64s, rf: Floats, rv: Flags) -> None:
+    """Numeric functions: apart from `holds`, which stays small for what is common."""
+    if op == DIV_WHOLE:
+        rv[t] = rv[a] & rv[b]
+        if rv[t]:
+            if ri[b] == 0:
+                rv[t] = 0
+            else:
+                whole = abs(ri[a]) // abs(ri[b])
+                ri[t] = whole if (ri[a] < 0) == (ri[b] < 0) else -whole
+        return
+    if op == TO_SECONDS:
+        rf[t] = ri[a] / 1e6
+        return
+    if op == ROUND:
+        rf[t] = round_away(rf[a], ri[b] if b >= 0 else 0)
+        if b >= 0:
+            rv[t] = rv[a] & rv[b]
+        return
+    if op in (POWER, ATAN2):
+        rv[t] = rv[a] & rv[b]
+        if rv[t]:
+            rf[t] = np.power(rf[a], rf[b]) if op == POWER else np.arctan2(rf[a], rf[b])
+        return
+    value = rf[a] if rv[a] else 1.0
+    if op == FLOOR:
+        value = np.floor(value)
+    elif op == CEIL:
+        value = np.ceil(value)
+    elif op == TRUNC:
+        value = np.trunc(value)
+    elif op == SQRT:
+        value = np.sqrt(value)
+    elif op == CBRT:
+        value = np.cbrt(value)
+    elif op == EXP:
+        value = np.exp(value)
+    elif op == LN:
+        value = np.log(value)
+    elif op == LOG2:
+        value = np.log2(value)
+    elif op == LOG10:
+        value = np.log10(value)
+    elif op == SIN:
+        value = np.sin(value)
+    elif op == COS:
+        value = np.cos(value)
+    elif op == TAN:
+        value = np.tan(value)
+    elif op == ASIN:
+        value = np.arcsin(value)
+    elif op == ACOS:
+        value = np.arccos(value)
+    elif op == ATAN:
+        value = np.arctan(value)
+    elif op == RADIANS:
+        value = np.radians(value)
+    elif op == DEGREES:
+        value = np.degrees(value)
+    rf[t] = value
+
+
+@njit(cache=True)
+def round_away(value: float, digits: int) -> float:
+    """To so many digits; a half goes away from zero."""
+    scale = 10.0 ** abs(digits)
+    scaled = value * scale if digits >= 0 else value / scale
+    if not np.isfinite(scaled) or abs(scaled) >= 4503599627370496.0:  # 2^52: whole already
+        return value
+    whole = np.floor(abs(scaled) + 0.5)
+    signed = whole if scaled >= 0 else -whole
+    return signed / scale if digits >= 0 else signed * scale
+
+
 @njit(cache=True, forceinline=True)
 def holds(
     condition: int, where: Int64s,
     rows: Any, bounds: Any, integers: Int64s, floats: Floats, ranks: Int64s,
-    ri: Int64s, rf: Floats, rv: Flags, trouble: Int64s,
+    ri: Int64s, rf: Floats, rv: Flags, trouble: Int64s, by_rank: Int64s,
+    facts_i: Int64s, facts_f: Floats, facts_valid: Flags,
     cells_i: Any, cells_i_valid: Any, cells_f: Any, cells_f_valid: Any,
 ) -> bool:  # fmt: skip
     """Is the condition true?  where: int64[positions], the event each position stands for, -1 if none.
@@ -138,6 +237,10 @@ def holds(
             rv[t] = 1
         elif op == NULL:
             rv[t] = 0
+        elif op == FACT_INT:
+            ri[t], rv[t] = facts_i[a], facts_valid[a]
+        elif op == FACT_FLOAT:
+            rf[t], rv[t] = facts_f[a], facts_valid[a]
         elif op == AND:
             if (rv[a] and not ri[a]) or (rv[b] and not ri[b]):
                 ri[t], rv[t] = 0, 1
@@ -187,6 +290,15 @@ def holds(
         elif op == RANK:
             if rv[a]:
                 ri[t] = ranks[ri[a]]
+        elif op == UNRANK:
+            if rv[a]:
+                ri[t] = by_rank[ri[a]]
+        elif op >= FIRST_MATHS:
+            calculate(op, t, a, b, ri, rf, rv)
+        elif op == SIGN_INT:
+            ri[t] = (ri[a] > 0) - (ri[a] < 0)
+        elif op == SIGN_FLOAT:
+            rf[t] = np.sign(rf[a])
         else:
             rv[t] = rv[a] & rv[b]
             if not rv[t]:

@@ -8,7 +8,8 @@
 
 Every register has an integer half, a float half and a validity flag; the kind of an expression, known here,
 says which half an operation uses.  Strings are the numbers of an interner; to order them, `rank` looks
-their places up.
+their places up.  Facts (aggregates, classifiers, the number of the match) are numbered too: the matcher computes
+those that a condition reads before it asks for the condition.
 """
 
 from __future__ import annotations
@@ -19,11 +20,26 @@ import numpy as np
 import numpy.typing as npt
 
 from cepheid.kernel.columns import Interner
-from cepheid.kernel.expression import Call, Cell, Constant, Expression, Kind, Position
+from cepheid.kernel.expression import (
+    FLOAT_FUNCTIONS,
+    FLOAT_PAIRS,
+    ROUNDING,
+    Aggregate,
+    Call,
+    Cell,
+    Classifier,
+    Constant,
+    Expression,
+    Fact,
+    Kind,
+    MatchNumber,
+    Position,
+)
 
 _TYPED = ("eq", "ne", "lt", "le", "gt", "ge", "add", "sub", "mul", "mod", "neg", "abs", "coalesce", "if", "least",
-          "greatest", "load", "const")  # fmt: skip
-_UNTYPED = ("and", "or", "not", "is_null", "div", "to_float", "rank", "null")
+          "greatest", "load", "const", "fact", "sign")  # fmt: skip
+_UNTYPED = ("and", "or", "not", "is_null", "div", "to_float", "rank", "unrank", "null", "div_whole", "to_seconds",
+            "floor", "ceil", "round", "trunc", *FLOAT_FUNCTIONS, *FLOAT_PAIRS)  # fmt: skip
 
 OPERATIONS: dict[str, int] = {
     name: number
@@ -58,6 +74,7 @@ class CodeWriter:
     float_columns: dict[str, int] = field(default_factory=dict)
     string_columns: set[str] = field(default_factory=set)
     positions: dict[Position, int] = field(default_factory=dict)
+    facts: dict[Fact, int] = field(default_factory=dict)
     _rows: list[tuple[int, int, int, int, int]] = field(default_factory=list)
     _bounds: list[int] = field(default_factory=lambda: [0])
     _integers: list[int] = field(default_factory=list)
@@ -94,6 +111,8 @@ class CodeWriter:
                 self._write_cell(expression, target)
             case Call():
                 self._write_call(expression, target)
+            case Classifier() | MatchNumber() | Aggregate():
+                self._write_fact(expression, target)
 
     def _write_constant(self, constant: Constant, target: int) -> None:
         value = constant.value
@@ -106,27 +125,48 @@ class CodeWriter:
             self._integers.append(self.interner.number_of(value) if isinstance(value, str) else int(value))
             self._emit("const_int", target, len(self._integers) - 1)
 
+    def add_column(self, name: str, kind: Kind) -> int:
+        """The number of a column in its half of the cells."""
+        columns = self.float_columns if kind == "float" else self.integer_columns
+        if kind == "string":
+            self.string_columns.add(name)
+        return columns.setdefault(name, len(columns))
+
+    def _write_fact(self, fact: Fact, target: int) -> None:
+        if isinstance(fact, Classifier):
+            self.positions.setdefault(fact.position, len(self.positions))
+        elif isinstance(fact, Aggregate):
+            assert fact.function != "array_agg", "a list is no value of a condition"
+            for name, kind in ((fact.column, fact.column_kind), (fact.by, fact.by_kind)):
+                if name is not None and kind is not None:
+                    self.add_column(name, kind)
+        number = self.facts.setdefault(fact, len(self.facts))
+        self._emit("fact_float" if fact.kind == "float" else "fact_int", target, number)
+
     def _write_cell(self, cell: Cell, target: int) -> None:
-        columns = self.float_columns if cell.kind == "float" else self.integer_columns
-        column = columns.setdefault(cell.column, len(columns))
-        if cell.kind == "string":
-            self.string_columns.add(cell.column)
+        column = self.add_column(cell.column, cell.kind)
         position = self.positions.setdefault(cell.position, len(self.positions))
         self._emit("load_float" if cell.kind == "float" else "load_int", target, column, position)
 
     def _write_call(self, call: Call, target: int) -> None:
         arguments = _unify_numbers(call)
+        if call.function in ROUNDING and call.function != "sign" and arguments[0].kind != "float":
+            self._write(arguments[0], target)  # whole already
+            return
         if call.function in ("and", "or", "coalesce", "least", "greatest") and len(arguments) > 2:
             *rest, last = arguments
             arguments = (Call(call.function, tuple(rest), call.kind), last)
         for offset, argument in enumerate(arguments):
             self._write(argument, target + offset)
             if call.function in ("lt", "le", "gt", "ge", "least", "greatest") and argument.kind == "string":
-                assert call.function in ("lt", "le", "gt", "ge"), "least/greatest of strings have no register code"
                 self._emit("rank", target + offset, target + offset)
                 self._uses_ranks = True
         operands = [target + offset for offset in range(len(arguments))] + [0, 0]
+        if call.function == "round" and len(arguments) == 1:
+            operands[1] = -1
         self._emit(_operation_name(call, arguments), target, *operands[:3])
+        if call.function in ("least", "greatest") and call.kind == "string":
+            self._emit("unrank", target, target)
 
 
 def _operation_name(call: Call, arguments: tuple[Expression, ...]) -> str:
@@ -139,10 +179,12 @@ def _operation_name(call: Call, arguments: tuple[Expression, ...]) -> str:
 def _unify_numbers(call: Call) -> tuple[Expression, ...]:
     """Where a float takes part, ints become floats first; `div` works on floats always."""
     numbers = call.arguments[1:] if call.function == "if" else call.arguments
-    as_float = call.function == "div" or (
+    as_float = call.function in ("div", *FLOAT_FUNCTIONS, *FLOAT_PAIRS) or (
         call.function != "is_null" and any(argument.kind == "float" for argument in numbers)
     )
     if not as_float or call.function in ("and", "or", "not", "to_float"):
+        return call.arguments
+    if call.function == "round":  # the number of digits stays whole
         return call.arguments
     return tuple(
         Call("to_float", (argument,), "float") if argument.kind == "int" else argument for argument in call.arguments

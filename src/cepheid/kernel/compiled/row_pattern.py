@@ -36,7 +36,7 @@ from cepheid.kernel.compiled.row_search import (
     search_keys,
 )
 from cepheid.kernel.expression import Expression, join_conjunction, list_cells, split_conjunction
-from cepheid.kernel.matches import RowMatches
+from cepheid.kernel.matches import Matches
 from cepheid.kernel.pattern import RowPatternProgram, show_pattern
 
 STEP_BUDGET = 200_000_000
@@ -75,7 +75,7 @@ class CompiledRowPattern:
         """How many events have been taken in; the next one gets this index."""
         return self._times.used
 
-    def step(self, events: Events, horizon: int, final: bool = False) -> RowMatches:
+    def step(self, events: Events, horizon: int, final: bool = False) -> Matches:
         """Take in events; give out what is decided.  No later event will be older than `horizon`."""
         touched = self._append(events)
         if final:
@@ -155,7 +155,7 @@ class CompiledRowPattern:
                 for chain, filler in zip(self._chains, fillers, strict=True)
             ]
 
-    def _search(self, keys: Int64s, horizon: int, final: bool) -> RowMatches:
+    def _search(self, keys: Int64s, horizon: int, final: bool) -> Matches:
         machine = build_machine(self._code, self._interner.ranks())
         chains = Chains(self._following.data[0], *self._chains)
         status, *found = search_keys(
@@ -163,7 +163,7 @@ class CompiledRowPattern:
         )
         check_trouble(machine)
         _raise_status(status, self._program)
-        return RowMatches(self.automaton.variables, *found)
+        return Matches(self.automaton.variables, *found)
 
 
 def _write_rules(

@@ -85,7 +85,7 @@ def search_keys(
     horizon: int, final: bool,
 ) -> Any:  # fmt: skip
     """Search each key from its start on; gives status and the matches as flat arrays."""
-    rows, bounds, integers, floats, ranks, ri, rf, rv, trouble = machine
+    rows, bounds, integers, floats, ranks, ri, rf, rv, trouble, by_rank, facts_i, facts_f, facts_valid = machine
     cells_i, cells_i_valid, cells_f, cells_f_valid = cells
     (code, slots, split_bits, marks_hold_across_starts, positions, reads, reads_bounds, within, skip_kind,
      skip_members, lookahead, lookback, budget) = rules  # fmt: skip
@@ -166,8 +166,8 @@ def search_keys(
                             outcome = UNDECIDED
                             break
                         if holds(
-                            variable, where, rows, bounds, integers, floats, ranks, ri, rf, rv, trouble,
-                            cells_i, cells_i_valid, cells_f, cells_f_valid,
+                            variable, where, rows, bounds, integers, floats, ranks, ri, rf, rv, trouble, by_rank,
+                            facts_i, facts_f, facts_valid, cells_i, cells_i_valid, cells_f, cells_f_valid,
                         ):  # fmt: skip
                             at += 1
                             pc += 1

@@ -23,8 +23,8 @@ from cepheid.kernel.compiled.cell_store import CellStore, GrowingRows, append_ti
 from cepheid.kernel.compiled.columnar import find_true
 from cepheid.kernel.compiled.evaluate import Cells, Machine, build_machine, check_trouble, holds
 from cepheid.kernel.compiled.register_code import CodeWriter
-from cepheid.kernel.expression import Expression, join_conjunction, list_cells, split_conjunction
-from cepheid.kernel.matches import SequenceMatches, sort_sequences
+from cepheid.kernel.expression import Expression, list_cells
+from cepheid.kernel.matches import Matches, table_matches
 from cepheid.kernel.pattern import SequenceProgram
 
 NEVER = np.iinfo(np.int64).max
@@ -55,6 +55,7 @@ class CompiledSequence:
         if len(program.steps) > MOST_STEPS:
             raise InvalidQuery(f"SEQ can have at most {MOST_STEPS} steps, this one has {len(program.steps)}")
         self._program = program
+        self._variables = tuple(step.variable for step in program.steps)
         self._interner = interner
         writer = CodeWriter(interner)
         mode = {"skip_till_any": _ANY, "skip_till_next": _NEXT}.get(program.strategy, _CONTIGUOUS)
@@ -83,13 +84,13 @@ class CompiledSequence:
         """How many events have been taken in; the next one gets this index."""
         return self._times.used
 
-    def step(self, events: Events, horizon: int, final: bool = False) -> SequenceMatches:  # noqa: ARG002
+    def step(self, events: Events, horizon: int, final: bool = False) -> Matches:  # noqa: ARG002
         """Take in events; give out the sequences that they complete, whatever is still to come."""
         base = self.seen
         cells = self._cells.append(events)
         times = append_times(self._times, events.times)
         if not len(events):
-            return SequenceMatches(np.empty((0, self._plan.steps), dtype=np.int64))
+            return table_matches(self._variables, np.empty((0, self._plan.steps), dtype=np.int64))
         machine = build_machine(self._code, self._interner.ranks())
         self._grow_keys(int(events.keys.max()) + 1)
         plan = self._plan
@@ -110,7 +111,7 @@ class CompiledSequence:
                 f"SEQ found more than {len(found):,} sequences in one batch",
                 hint="shorten WITHIN, add conditions between the events, or use STRATEGY skip_till_next",
             )
-        return sort_sequences(found)
+        return table_matches(self._variables, found)
 
     def replay(self, events: Events) -> None:
         """Take in the events a snapshot kept; what they complete was given out before."""
@@ -154,17 +155,11 @@ def _write_conditions(
     Forwards a joint condition can be tested at its latest step, backwards at its earliest.
     """
     numbers = {step.variable: number for number, step in enumerate(program.steps)}
-    alone: list[Expression | None] = []
     joint: list[list[Expression]] = [[] for _ in program.steps]
-    for number, step in enumerate(program.steps):
-        own: list[Expression] = []
-        for part in split_conjunction(step.condition):
-            reads = {numbers[cell.position.variables[0]] for cell in list_cells(part)}
-            if reads <= {number}:
-                own.append(part)
-            else:
-                joint[min(reads) if backwards else number].append(part)
-        alone.append(join_conjunction(own))
+    alone = [step.condition for step in program.steps]
+    for part in program.joint:
+        reads = {numbers[cell.position.variables[0]] for cell in list_cells(part)}
+        joint[min(reads) if backwards else max(reads)].append(part)
     bounds = [0]
     for parts in joint:
         for part in parts:
@@ -208,14 +203,14 @@ def _fits_jointly(
     step: int, bound: Int64s, joint: Any, step_of: Int64s, where: Int64s, machine: Machine, cells: Cells
 ) -> bool:
     """Do all conditions hold that can be tested once `step` is bound?"""
-    rows, bounds, integers, floats, ranks, ri, rf, rv, trouble = machine
+    rows, bounds, integers, floats, ranks, ri, rf, rv, trouble, by_rank, facts_i, facts_f, facts_valid = machine
     cells_i, cells_i_valid, cells_f, cells_f_valid = cells
     for position in range(where.shape[0]):
         where[position] = bound[step_of[position]]
     for condition in range(joint[step], joint[step + 1]):
         if not holds(
-            condition, where, rows, bounds, integers, floats, ranks, ri, rf, rv, trouble,
-            cells_i, cells_i_valid, cells_f, cells_f_valid,
+            condition, where, rows, bounds, integers, floats, ranks, ri, rf, rv, trouble, by_rank,
+            facts_i, facts_f, facts_valid, cells_i, cells_i_valid, cells_f, cells_f_valid,
         ):  # fmt: skip
             return False
     return True

@@ -28,4 +28,4 @@ def compile_kernels() -> None:
     navigate_matches(tabulate_positions([Position()], found.variables), 0, found.labels, found.begins, found.ends)
     strategies: tuple[Strategy, ...] = ("skip_till_any", "skip_till_next")
     for strategy in strategies:
-        CompiledSequence(SequenceProgram((Step("a", 0), Step("b", 0, later)), strategy), Interner()).step(events, 0)
+        CompiledSequence(SequenceProgram((Step("a", 0), Step("b", 0)), (later,), strategy), Interner()).step(events, 0)

@@ -13,26 +13,28 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from functools import cmp_to_key
+from dataclasses import dataclass
+from functools import cmp_to_key, partial
 from itertools import islice
 from typing import Any
 
-from cepheid.kernel.expression import Call, Cell, Constant, Expression, Kind, Position
+import numpy as np
+
+from cepheid.kernel.expression import Aggregate, Call, Cell, Classifier, Constant, Expression, Fact, Kind, Position
+from cepheid.kernel.reference.aggregates import aggregate_values
 
 Value = bool | int | float | str
 Row = Mapping[str, Value | None]
 
 
-def evaluate(expression: Expression, read: Callable[[Cell], Value | None]) -> Value | None:
-    """The value of the expression, with `read` giving the value of each cell; None is null."""
+def evaluate(expression: Expression, read: Callable[[Cell | Fact], Value | None]) -> Value | None:
+    """The value of the expression, with `read` giving the value of each cell and fact; None is null."""
     match expression:
         case Constant(value=value, kind=kind):
             return fit_kind(value, kind)
-        case Cell(kind=kind):
-            return fit_kind(read(expression), kind)
         case Call(function=function, arguments=arguments, kind=kind):
             return fit_kind(apply_function(function, [evaluate(part, read) for part in arguments]), kind)
-    raise AssertionError(f"not an expression: {expression!r}")
+    return fit_kind(read(expression), expression.kind)
 
 
 def fit_kind(value: Value | None, kind: Kind) -> Value | None:
@@ -72,6 +74,34 @@ def take_remainder(left: float, right: float) -> float | None:
         return abs(left) % abs(right) * (-1 if left < 0 else 1)
     # math.fmod refuses an infinite dividend; IEEE 754 says NaN.
     return math.nan if math.isinf(left) else math.fmod(left, right)
+
+
+def divide_whole(left: int, right: int) -> int | None:
+    """Cut towards zero."""
+    return None if right == 0 else abs(left) // abs(right) * (1 if (left < 0) == (right < 0) else -1)
+
+
+def round_away(value: float, digits: int) -> float:
+    """A half goes away from zero, as SQL wants and Python does not."""
+    scale = 10.0 ** abs(digits)
+    scaled = value * scale if digits >= 0 else value / scale
+    if not math.isfinite(scaled) or abs(scaled) >= 2.0**52:
+        return value
+    whole = math.copysign(math.floor(abs(scaled) + 0.5), scaled)
+    return whole / scale if digits >= 0 else whole * scale
+
+
+def apply_numpy(function: Callable[[float], Any], value: float) -> float:
+    """IEEE 754 throughout, where Python's math raises errors."""
+    with np.errstate(all="ignore"):
+        return float(function(float(value)))
+
+
+FROM_NUMPY: dict[str, Callable[[float], Any]] = {
+    "sqrt": np.sqrt, "cbrt": np.cbrt, "exp": np.exp, "ln": np.log, "log2": np.log2, "log10": np.log10, "sin": np.sin,
+    "cos": np.cos, "tan": np.tan, "asin": np.arcsin, "acos": np.arccos, "atan": np.arctan, "radians": np.radians,
+    "degrees": np.degrees,
+}  # fmt: skip
 
 
 def all_hold(values: Sequence[Value | None]) -> bool | None:
@@ -120,13 +150,50 @@ OF_VALUES: dict[str, Callable[..., Value | None]] = {
     "neg": lambda value: -value,
     "abs": abs,
     "to_float": float,
+    "floor": lambda value: value if isinstance(value, int) or not math.isfinite(value) else float(math.floor(value)),
+    "ceil": lambda value: value if isinstance(value, int) or not math.isfinite(value) else float(math.ceil(value)),
+    "trunc": lambda value: value if isinstance(value, int) or not math.isfinite(value) else float(math.trunc(value)),
+    "round": lambda value, digits=0: value if isinstance(value, int) else round_away(value, digits),
+    "sign": lambda value: value if value != value else type(value)((value > 0) - (value < 0)),
+    "div_whole": divide_whole,
+    "to_seconds": lambda value: value / 1e6,
+    "power": lambda left, right: float(np.power(float(left), float(right))),
+    "atan2": lambda left, right: float(np.arctan2(float(left), float(right))),
+    **{name: partial(apply_numpy, function) for name, function in FROM_NUMPY.items()},
 }
 
 
-def read_cell(cell: Cell, rows: Sequence[Row], bound: Sequence[int], labels: Sequence[str]) -> Value | None:
-    """The value of a cell when row `bound[i]` is bound to variable `labels[i]`, the row under test last."""
-    row = find_row(cell.position, bound, labels)
-    return rows[row][cell.column] if row is not None and 0 <= row < len(rows) else None
+@dataclass(frozen=True, slots=True)
+class Bindings:
+    """The match so far: row `bound[i]` is bound to variable `labels[i]`, the row under test last.
+
+    `number` is that which the match will have.
+    """
+
+    rows: Sequence[Row]
+    bound: Sequence[int]
+    labels: Sequence[str]
+    number: int = 0
+
+    def read(self, leaf: Cell | Fact) -> Value | None:
+        match leaf:
+            case Cell(column=column, position=position):
+                row = find_row(position, self.bound, self.labels)
+                return self.rows[row][column] if row is not None and 0 <= row < len(self.rows) else None
+            case Classifier(position=position):
+                row = find_row(position, self.bound, self.labels)
+                return self.labels[self.bound.index(row)] if row is not None and row in self.bound else None
+            case Aggregate(variables=variables, before=before):
+                count = len(self.bound) - 1 if before else len(self.bound)
+                chosen = [self.bound[at] for at in range(count) if not variables or self.labels[at] in variables]
+                return self.aggregate(leaf, chosen)
+        return self.number
+
+    def aggregate(self, wanted: Aggregate, chosen: Sequence[int]) -> Value | None:
+        """The aggregate over some rows."""
+        values = [1 if wanted.column is None else self.rows[row][wanted.column] for row in chosen]
+        measures = None if wanted.by is None else [self.rows[row][wanted.by] for row in chosen]
+        return aggregate_values(wanted.function, values, measures, wanted.distinct, compare)
 
 
 def find_row(position: Position, bound: Sequence[int], labels: Sequence[str]) -> int | None:

@@ -8,8 +8,8 @@ from __future__ import annotations
 import numpy as np
 
 from cepheid.kernel.columns import Events, Int64s, Interner
-from cepheid.kernel.expression import Expression, Kind, list_cells
-from cepheid.kernel.matches import RowMatches, SequenceMatches, sort_sequences
+from cepheid.kernel.expression import Expression, Kind, list_columns
+from cepheid.kernel.matches import Matches, table_matches
 from cepheid.kernel.pattern import RowPatternProgram, SequenceProgram, list_terms
 from cepheid.kernel.reference.evaluate import Row, Value
 from cepheid.kernel.reference.row_pattern import RowMatch, find_matches
@@ -20,7 +20,9 @@ class _Memory:
     """All events so far, as rows of plain values, by key."""
 
     def __init__(self, conditions: list[Expression], interner: Interner) -> None:
-        self._kinds: dict[str, Kind] = {cell.column: cell.kind for item in conditions for cell in list_cells(item)}
+        self._kinds: dict[str, Kind] = {}
+        for condition in conditions:
+            self._kinds |= list_columns(condition)
         self._interner = interner
         self.rows: list[Row] = []
         self.times: list[int] = []
@@ -55,7 +57,7 @@ class ReferenceRowPattern:
         self._memory = _Memory([condition for _, condition in program.conditions], interner)
         self._variables = tuple(dict.fromkeys(term.variable for term in list_terms(program.pattern)))
 
-    def step(self, events: Events, horizon: int, final: bool = False) -> RowMatches:  # noqa: ARG002
+    def step(self, events: Events, horizon: int, final: bool = False) -> Matches:  # noqa: ARG002
         self._memory.append(events)
         found: list[tuple[list[int], int, RowMatch]] = []
         for places in self._memory.by_key.values() if final else ():
@@ -75,10 +77,10 @@ class ReferenceRowPattern:
             shifted.append(places[there] if 0 <= there < len(places) else -1)
         return np.array(shifted, dtype=np.int64)
 
-    def _flatten(self, found: list[tuple[list[int], int, RowMatch]]) -> RowMatches:
+    def _flatten(self, found: list[tuple[list[int], int, RowMatch]]) -> Matches:
         events = [places[row] for places, _, match in found for row in match.rows]
         labels = [self._variables.index(label) for _, _, match in found for label in match.labels]
-        return RowMatches(
+        return Matches(
             self._variables,
             np.array(events, dtype=np.int64),
             np.array(labels, dtype=np.int64),
@@ -91,10 +93,10 @@ class ReferenceRowPattern:
 class ReferenceSequence:
     def __init__(self, program: SequenceProgram, interner: Interner) -> None:
         self._program = program
-        conditions = [step.condition for step in program.steps if step.condition is not None]
+        conditions = [step.condition for step in program.steps if step.condition is not None] + list(program.joint)
         self._memory = _Memory(conditions, interner)
 
-    def step(self, events: Events, horizon: int, final: bool = False) -> SequenceMatches:  # noqa: ARG002
+    def step(self, events: Events, horizon: int, final: bool = False) -> Matches:  # noqa: ARG002
         self._memory.append(events)
         memory = self._memory
         found: list[tuple[int, ...]] = []
@@ -109,4 +111,5 @@ class ReferenceSequence:
                 streams,
             )
             found += [tuple(places[row] for row in sequence) for sequence in sequences]
-        return sort_sequences(np.array(found, dtype=np.int64).reshape(-1, len(self._program.steps)))
+        variables = tuple(step.variable for step in self._program.steps)
+        return table_matches(variables, np.array(found, dtype=np.int64).reshape(-1, len(variables)))

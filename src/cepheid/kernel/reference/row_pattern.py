@@ -33,7 +33,7 @@ from cepheid.kernel.pattern import (
     Term,
     show_pattern,
 )
-from cepheid.kernel.reference.evaluate import Row, evaluate, read_cell
+from cepheid.kernel.reference.evaluate import Bindings, Row, evaluate
 
 STEP_BUDGET = 5_000_000
 
@@ -156,7 +156,7 @@ class Search:
         if condition is None:
             return True
         bound = range(start, row + 1)
-        return evaluate(condition, lambda cell: read_cell(cell, self.rows, bound, labels)) is True
+        return evaluate(condition, Bindings(self.rows, bound, labels).read) is True
 
     def count_step(self) -> None:
         self.steps += 1

@@ -13,8 +13,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from cepheid.kernel.expression import list_variables
 from cepheid.kernel.pattern import SequenceProgram, Strategy
-from cepheid.kernel.reference.evaluate import Row, evaluate, read_cell
+from cepheid.kernel.reference.evaluate import Bindings, Row, evaluate
 
 Bound = tuple[int, ...]
 
@@ -66,7 +67,7 @@ def last_row_fits(program: SequenceProgram, events: Events, bound: Bound) -> boo
         return False
     if program.within is not None and events.times[row] - events.times[bound[0]] > program.within:
         return False
-    if step.condition is None:
-        return True
     labels = [step.variable for step in program.steps[: len(bound)]]
-    return evaluate(step.condition, lambda cell: read_cell(cell, events.rows, bound, labels)) is True
+    due = [part for part in program.joint if step.variable in list_variables(part) <= set(labels)]
+    conditions = due if step.condition is None else [step.condition, *due]
+    return all(evaluate(part, Bindings(events.rows, bound, labels).read) is True for part in conditions)

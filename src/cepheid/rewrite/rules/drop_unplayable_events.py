@@ -13,8 +13,8 @@ from __future__ import annotations
 
 from cepheid.graph.operators import Filter, Project, Sequence
 from cepheid.graph.query_graph import QueryGraph
-from cepheid.kernel.expression import Expression, list_cells, split_conjunction
-from cepheid.kernel.pattern import Step
+from cepheid.kernel.expression import Cell, Expression, Position, list_leaves, split_conjunction
+from cepheid.kernel.pattern import Absent, Step
 from cepheid.rewrite.condition_sql import condition_sql
 from cepheid.rewrite.sql_text import (
     columns_of,
@@ -41,7 +41,7 @@ def _filter_stream(graph: QueryGraph, node: Sequence, port: int, layout: str) ->
     (feeding,) = graph.inputs(layout)
     if not isinstance(project, Project):
         return None
-    conditions = [_own_condition(step) for step in node.program.steps if step.stream == port]
+    conditions = [_own_condition(term) for term in node.program.terms if term.stream == port]
     if not conditions or None in conditions:
         return None
     known = [condition for condition in conditions if condition is not None]
@@ -56,14 +56,13 @@ def _filter_stream(graph: QueryGraph, node: Sequence, port: int, layout: str) ->
     return graph.insert_above(feeding, Filter(predicate=predicate), only_for=layout)
 
 
-def _own_condition(step: Step) -> str | None:
-    """The part of a step's condition that looks at its own event only, as SQL."""
-    if step.condition is None:
-        return None
-    parts = [condition_sql(part) for part in split_conjunction(step.condition) if _looks_at(part) == {step.variable}]
+def _own_condition(term: Step | Absent) -> str | None:
+    """The part of a term's condition that looks at the event at hand only, as SQL."""
+    parts = [condition_sql(part) for part in split_conjunction(term.condition) if _looks_at_one(part, term.variable)]
     own = [part for part in parts if part is not None]
     return join_conjunction(own) if own else None
 
 
-def _looks_at(condition: Expression) -> set[str]:
-    return {variable for cell in list_cells(condition) for variable in cell.position.variables}
+def _looks_at_one(condition: Expression, variable: str) -> bool:
+    leaves = list_leaves(condition)
+    return bool(leaves) and all(isinstance(leaf, Cell) and leaf.position == Position((variable,)) for leaf in leaves)

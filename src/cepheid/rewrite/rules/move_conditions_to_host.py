@@ -15,7 +15,18 @@ from dataclasses import replace
 
 from cepheid.graph.operators import Project, RowPattern, Sequence
 from cepheid.graph.query_graph import QueryGraph
-from cepheid.kernel.expression import CURRENT, Call, Cell, Expression, Position, list_cells, split_conjunction
+from cepheid.kernel.expression import (
+    CURRENT,
+    Cell,
+    Expression,
+    Position,
+    join_conjunction,
+    list_cells,
+    list_columns,
+    list_facts,
+    split_conjunction,
+)
+from cepheid.kernel.pattern import Absent, AnyOrder, Choice, SequenceItem, Step
 from cepheid.rewrite.condition_sql import condition_sql
 from cepheid.rewrite.sql_text import substitute_columns
 
@@ -35,11 +46,12 @@ def _move_one(graph: QueryGraph, vertex: str, node: RowPattern | Sequence, port:
     if not isinstance(project, Project) or graph.outputs(layout) != [vertex]:
         return None
     meanings = dict(project.columns)
-    carried = {cell.column for cell in node.cells} | {"_time"} | {f"_key{number}" for number in range(node.keys)}
+    carried = {column for cell in node.cells for column in cell.read_columns()}
+    carried |= {"_time"} | {f"_key{number}" for number in range(node.keys)}
     for part, position in _movable_parts(node, port):
         columns = {cell.column for cell in list_cells(part)}
         others = [other for other in _all_parts(node) if other != part]
-        read_elsewhere = carried | {cell.column for other in others for cell in list_cells(other)}
+        read_elsewhere = carried | {column for other in others for column in list_columns(other)}
         sql = condition_sql(part)
         if sql is None or not columns - read_elsewhere or not columns <= set(meanings):
             continue
@@ -58,32 +70,46 @@ def _movable_parts(node: RowPattern | Sequence, port: int) -> list[tuple[Express
         own = (Position((variable,)),) if isinstance(node, Sequence) else (Position((variable,)), CURRENT)
         for part in split_conjunction(condition):
             cells = list_cells(part)
-            if stream == port and cells and not isinstance(part, Cell) and all(cell.position in own for cell in cells):
+            if list_facts(part) or isinstance(part, Cell):
+                continue
+            if stream == port and cells and all(cell.position in own for cell in cells):
                 found.append((part, own[0]))
     return found
 
 
 def _all_parts(node: RowPattern | Sequence) -> list[Expression]:
-    return [part for _, _, condition in _conditions(node) for part in split_conjunction(condition)]
+    parts = [part for _, _, condition in _conditions(node) for part in split_conjunction(condition)]
+    return [*parts, *node.program.joint] if isinstance(node, Sequence) else parts
 
 
 def _conditions(node: RowPattern | Sequence) -> list[tuple[str, int, Expression]]:
     if isinstance(node, RowPattern):
         return [(variable, 0, condition) for variable, condition in node.program.conditions]
-    steps = node.program.steps
-    return [(step.variable, step.stream, step.condition) for step in steps if step.condition is not None]
+    return [(term.variable, term.stream, term.condition) for term in node.program.terms if term.condition is not None]
 
 
 def _replace_part(node: RowPattern | Sequence, old: Expression, new: Expression) -> RowPattern | Sequence:
     def rebuild(condition: Expression) -> Expression:
-        parts = tuple(new if part == old else part for part in split_conjunction(condition))
-        return parts[0] if len(parts) == 1 else Call("and", parts, "bool")
+        rebuilt = join_conjunction([new if part == old else part for part in split_conjunction(condition)])
+        assert rebuilt is not None, "a condition has parts"
+        return rebuilt
+
+    def rebuild_item(item: SequenceItem) -> SequenceItem:
+        match item:
+            case Choice(options=steps):
+                return Choice(tuple(rebuild_step(step) for step in steps))
+            case AnyOrder(steps=steps):
+                return AnyOrder(tuple(rebuild_step(step) for step in steps))
+            case Absent(condition=condition):
+                return item if condition is None else replace(item, condition=rebuild(condition))
+            case Step():
+                return rebuild_step(item)
+        raise AssertionError(f"not an item of a sequence: {item!r}")
+
+    def rebuild_step(step: Step) -> Step:
+        return step if step.condition is None else replace(step, condition=rebuild(step.condition))
 
     if isinstance(node, RowPattern):
         conditions = tuple((variable, rebuild(condition)) for variable, condition in node.program.conditions)
         return replace(node, program=replace(node.program, conditions=conditions))
-    steps = tuple(
-        step if step.condition is None else replace(step, condition=rebuild(step.condition))
-        for step in node.program.steps
-    )
-    return replace(node, program=replace(node.program, steps=steps))
+    return replace(node, program=replace(node.program, items=tuple(map(rebuild_item, node.program.items))))
