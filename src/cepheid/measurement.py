@@ -13,6 +13,7 @@ class Counts:
     rejected: int = 0  # events without a place in the order (null or NaN there)
     late: int = 0  # events that came after the horizon had passed them
     rows: int = 0  # rows given out
+    dropped: int = 0  # partial matches dropped because of LIMIT PARTIALS
     held: int = 0  # events that wait for the horizon, now
     kept: int = 0  # events kept because a match may still need them, now
 

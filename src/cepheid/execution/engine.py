@@ -42,14 +42,28 @@ class KeptEvents:
     """What an engine must remember.
 
     table: events in the layout with `_arrival`; roles: uint8[n], PENDING, PAST (before its key's search) or
-    HELD; numbers: int64[n], matches found so far in the event's partition.
+    HELD; numbers: int64[n], matches found so far in the event's partition; taken: bool[n], events that are in a match
+    already, where that matters; partials: what the matcher has to say besides events (LIMIT PARTIALS).
     """
 
     table: pa.Table
     roles: npt.NDArray[np.uint8]
     numbers: Int64s
+    taken: npt.NDArray[np.bool_]
     horizon: int
     arrivals: int
+    partials: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
+class _Live:
+    """For each event of the log: is it needed, its role, the number of matches in its partition, is it taken."""
+
+    kept: npt.NDArray[np.bool_]
+    roles: npt.NDArray[np.uint8]
+    numbers: Int64s
+    taken: npt.NDArray[np.bool_]
+    partials: bytes = b""
 
 
 class Engine:
@@ -95,15 +109,18 @@ class Engine:
 
     def keep(self) -> KeptEvents:
         """A snapshot."""
-        kept, roles, numbers = self._live()
+        live = self._live()
+        kept = live.kept
         table = pa.concat_tables([self._log.take_rows(kept), self._held])
         held = np.full(len(self._held), HELD, dtype=np.uint8)
         return KeptEvents(
             table=table,
-            roles=np.concatenate([roles[kept], held]),
-            numbers=np.concatenate([numbers[kept], np.zeros(len(held), dtype=np.int64)]),
+            roles=np.concatenate([live.roles[kept], held]),
+            numbers=np.concatenate([live.numbers[kept], np.zeros(len(held), dtype=np.int64)]),
+            taken=np.concatenate([live.taken[kept], np.zeros(len(held), dtype=np.bool_)]),
             horizon=self.horizon,
             arrivals=self._arrivals,
+            partials=live.partials,
         )
 
     def is_waiting(self) -> bool:
@@ -118,7 +135,7 @@ class Engine:
         self._begin()
         released = kept.table.filter(pa.array(~held))
         if len(released):
-            self._replay(released, kept.roles[~held], kept.numbers[~held])
+            self._replay(released, kept.roles[~held], kept.numbers[~held], kept.taken[~held], kept.partials)
         self._count_state()
 
     def _begin(self) -> None:
@@ -189,6 +206,8 @@ class Engine:
         self._log.append(released)
         horizon = END if final else self.horizon
         found = self._matcher.step(events, horizon, final)
+        if isinstance(self._matcher, CompiledSequence):
+            self.counts.dropped += self._matcher.take_dropped()
         neighbours = self._matcher if isinstance(self._matcher, CompiledRowPattern | ReferenceRowPattern) else None
         return write_cells(self.node, found, self._log, neighbours, self.schema)
 
@@ -209,34 +228,47 @@ class Engine:
             numbers = np.where(has_null, -1, numbers)  # null equals nothing
         return numbers
 
-    def _live(self) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.uint8], Int64s]:
-        """bool[log], uint8[log] roles, int64[log] match numbers."""
+    def _live(self) -> _Live:
         if isinstance(self._matcher, CompiledSequence):
-            kept = self._matcher.live(self.horizon)
-            return kept, np.full(len(kept), PENDING, dtype=np.uint8), np.zeros(len(kept), dtype=np.int64)
+            kept, taken = self._matcher.live(self.horizon)
+            return _Live(
+                kept,
+                np.full(len(kept), PENDING, dtype=np.uint8),
+                np.zeros(len(kept), dtype=np.int64),
+                taken,
+                self._matcher.keep_partials(kept),
+            )
         assert isinstance(self._matcher, CompiledRowPattern), "the reference twin keeps no snapshots"
-        kept, past = self._matcher.live()
+        kept, past, taken = self._matcher.live()
         numbers = np.zeros(len(kept), dtype=np.int64)
         if any(cell.kind == "match_number" for cell in self.node.cells) and kept.any():
             table = self._log.take_rows(kept)
             numbers[kept] = self._matcher.numbers_of(self._number_keys(table))
-        return kept, np.where(past, PAST, PENDING).astype(np.uint8), numbers
+        return _Live(kept, np.where(past, PAST, PENDING).astype(np.uint8), numbers, taken)
 
-    def _replay(self, table: pa.Table, roles: npt.NDArray[np.uint8], numbers: Int64s) -> None:
+    def _replay(
+        self,
+        table: pa.Table,
+        roles: npt.NDArray[np.uint8],
+        numbers: Int64s,
+        taken: npt.NDArray[np.bool_],
+        partials: bytes,
+    ) -> None:
         times, _ = order_values(table.column("_time"))
         ties = self._ties(table) or [table.column("_arrival").to_numpy()]
         order = sort_events(times, ties)
         if order is not None:
-            table, times, roles, numbers = table.take(pa.array(order)), times[order], roles[order], numbers[order]
+            table, times, taken = table.take(pa.array(order)), times[order], taken[order]
+            roles, numbers = roles[order], numbers[order]
         events = self._read_events(table, times)
         self._log.append(table)
         if isinstance(self._matcher, CompiledSequence):
-            self._matcher.replay(events)
+            self._matcher.replay(events, taken, partials, self.horizon)
         else:
             assert isinstance(self._matcher, CompiledRowPattern), "the reference twin keeps no snapshots"
             per_key = np.zeros(len(self._key_index) if self.node.keys else 1, dtype=np.int64)
             per_key[events.keys] = numbers
-            self._matcher.replay(events, roles == PAST, per_key)
+            self._matcher.replay(events, roles == PAST, taken, per_key)
 
     def _forget(self) -> None:
         """Start afresh once most events of the log are no longer needed."""

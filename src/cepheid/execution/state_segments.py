@@ -59,7 +59,7 @@ def plan_change(engine: Engine, stored: StoredState, extra: dict[str, Any]) -> t
     kept = engine.keep()
     order = np.argsort(kept.table.column("_arrival").to_numpy(), kind="stable")
     table = kept.table.take(pa.array(order))
-    roles, numbers = kept.roles[order], kept.numbers[order]
+    roles, numbers, taken = kept.roles[order], kept.numbers[order], kept.taken[order]
     arrivals = table.column("_arrival").to_numpy()
     alive = [segment for segment in stored.segments if _count_live(segment, arrivals)]
     stored_rows = sum(len(segment.arrivals) for segment in alive)
@@ -74,7 +74,7 @@ def plan_change(engine: Engine, stored: StoredState, extra: dict[str, Any]) -> t
         number += 1
     kept_numbers = {segment.number for segment in alive}
     deletes = tuple(segment.number for segment in stored.segments if segment.number not in kept_numbers)
-    index = _write_index(engine, kept, alive, arrivals, roles, numbers, {**extra, "next_number": number})
+    index = _write_index(engine, kept, alive, arrivals, roles, numbers, taken, {**extra, "next_number": number})
     return Change(index, puts, deletes), StoredState(tuple(alive), number, kept.arrivals)
 
 
@@ -86,19 +86,25 @@ def load_state(engine: Engine, index: bytes, read: Callable[[int], bytes]) -> tu
             "the checkpoint belongs to another query, or to streams with other columns",
             hint="start with a new checkpoint location",
         )
-    segments, tables, past = [], [], []
-    for number, live_bits, past_bits in header["segments"]:
+    segments, tables, past, taken = [], [], [], []
+    for number, live_bits, past_bits, taken_bits in header["segments"]:
         table = _read_segment(read(number), engine.layout)
         segments.append(Segment(number, table.column("_arrival").to_numpy()))
         live = _unpack_bits(live_bits, len(table))
         tables.append(table.filter(pa.array(live)))
         past.append(_unpack_bits(past_bits, len(table))[live])
+        taken.append(_unpack_bits(taken_bits, len(table))[live])
     table = pa.concat_tables([engine.layout.empty_table(), *tables])
-    roles = np.where(np.concatenate(past) if past else np.zeros(0, dtype=np.bool_), PAST, PENDING).astype(np.uint8)
+    none = np.zeros(0, dtype=np.bool_)
+    roles = np.where(np.concatenate([none, *past]), PAST, PENDING).astype(np.uint8)
     times, _ = order_values(table.column("_time"))
     roles[~find_releasable(times, header["horizon"], engine.ties_by_arrival)] = HELD
     numbers = np.frombuffer(parts[0], dtype=np.int64) if parts[0] else np.zeros(len(table), dtype=np.int64)
-    engine.restore(KeptEvents(table, roles, numbers, header["horizon"], header["arrivals"]))
+    engine.restore(
+        KeptEvents(
+            table, roles, numbers, np.concatenate([none, *taken]), header["horizon"], header["arrivals"], parts[1]
+        )
+    )
     return StoredState(tuple(segments), header["next_number"], header["arrivals"]), header
 
 
@@ -125,9 +131,10 @@ def _write_index(
     arrivals: npt.NDArray[np.int64],
     roles: npt.NDArray[np.uint8],
     numbers: npt.NDArray[np.int64],
+    taken: npt.NDArray[np.bool_],
     extra: dict[str, Any],
 ) -> bytes:
-    past = arrivals[roles == PAST]
+    past, in_match = arrivals[roles == PAST], arrivals[taken]
     header = {
         **extra,
         "fingerprint": engine.fingerprint,
@@ -138,11 +145,12 @@ def _write_index(
                 segment.number,
                 _pack_bits(np.isin(segment.arrivals, arrivals, assume_unique=True)),
                 _pack_bits(np.isin(segment.arrivals, past, assume_unique=True)),
+                _pack_bits(np.isin(segment.arrivals, in_match, assume_unique=True)),
             )
             for segment in segments
         ],
     }
-    return write_blob(header, [numbers.tobytes() if numbers.any() else b""])
+    return write_blob(header, [numbers.tobytes() if numbers.any() else b"", kept.partials])
 
 
 def _count_live(segment: Segment, arrivals: npt.NDArray[np.int64]) -> int:

@@ -44,6 +44,15 @@ def read_within(reader: TokenReader) -> Within | None:
     return Within(duration, reader.span_from(start))
 
 
+def read_timeouts(reader: TokenReader) -> Span | None:
+    """TIMEOUT ROWS behind WITHIN; gives its place."""
+    start = reader.position
+    if not reader.take_words("TIMEOUT"):
+        return None
+    reader.expect_words("ROWS", hint="write WITHIN INTERVAL '10' MINUTE TIMEOUT ROWS")
+    return reader.span_from(start)
+
+
 def read_duration(reader: TokenReader) -> timedelta:
     reader.take_mark(TokenType.INTERVAL)
     start = reader.position

@@ -82,7 +82,10 @@ class ContinuousQuery:
         """All the query knows, as bytes; `cep.open(text, ..., snapshot=blob)` goes on from there."""
         self._refuse_finished()
         kept = self._engine.keep()
-        table = kept.table.append_column("_role", pa.array(kept.roles)).append_column("_number", pa.array(kept.numbers))
+        told = {"_role": kept.roles, "_number": kept.numbers, "_taken": kept.taken}
+        table = kept.table
+        for name, values in told.items():
+            table = table.append_column(name, pa.array(values))
         header = {
             "fingerprint": self._engine.fingerprint,
             "horizon": kept.horizon,
@@ -90,7 +93,7 @@ class ContinuousQuery:
             "newest": [self._newest[feed] for feed in self._feeds],
             "counts": self._engine.counts.as_dict(),
         }
-        return write_blob(header, [write_table(part) for part in (table, *self._engine.late)])
+        return write_blob(header, [kept.partials, *(write_table(part) for part in (table, *self._engine.late))])
 
     def late_events(self) -> pa.Table:
         """Events that came after the horizon had passed them, with the columns that the query reads.
@@ -116,14 +119,16 @@ class ContinuousQuery:
                 "this snapshot was taken of another query, or of streams with other columns",
                 hint="open it with the same text and schemas",
             )
-        table, *late = [read_table_bytes(part) for part in parts]
+        table, *late = [read_table_bytes(part) for part in parts[1:]]
         self._engine.restore(
             KeptEvents(
-                table=table.drop_columns(["_role", "_number"]),
+                table=table.drop_columns(["_role", "_number", "_taken"]),
                 roles=table.column("_role").to_numpy().astype(np.uint8),
                 numbers=table.column("_number").to_numpy(),
+                taken=table.column("_taken").to_numpy(),
                 horizon=header["horizon"],
                 arrivals=header["arrivals"],
+                partials=parts[0],
             )
         )
         self._engine.late = late

@@ -86,10 +86,17 @@ class CompiledRowPattern:
             keys = touched
         return self._search(keys, horizon, final)
 
-    def replay(self, events: Events, past: npt.NDArray[np.bool_], numbers: Int64s) -> None:
+    def replay(
+        self,
+        events: Events,
+        past: npt.NDArray[np.bool_],
+        taken: npt.NDArray[np.bool_],  # noqa: ARG002
+        numbers: Int64s,
+    ) -> None:
         """Take in the events a snapshot kept, without searching.
 
-        past: bool[n], events before their key's start; numbers: int64[keys], matches found so far.
+        past: bool[n], events before their key's start; taken: bool[n], events that are in a match already; numbers:
+        int64[keys], matches found so far.
         """
         self._append(events)
         if len(events):
@@ -100,13 +107,13 @@ class CompiledRowPattern:
                 waiting = np.nonzero(start >= 0)[0]
                 deadlines[waiting] = self._times.data[0, start[waiting]] + self._program.within
 
-    def live(self) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
-        """bool[seen]: is the event still needed; bool[seen]: does it lie before its key's start."""
+    def live(self) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
+        """bool[seen]: is the event still needed; does it lie before its key's start; is it in a match already."""
         needed = np.zeros(self.seen, dtype=np.bool_)
         past = np.zeros(self.seen, dtype=np.bool_)
         oldest, _, start, _, _ = self._chains
         _mark_live(self._following.data[0], oldest, start, needed, past)
-        return needed, past
+        return needed, past, np.zeros(self.seen, dtype=np.bool_)
 
     def shift(self, events: Int64s, steps: int) -> Int64s:
         """The events `steps` further in their partitions (negative: earlier); -1 where there is none."""

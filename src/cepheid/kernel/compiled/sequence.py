@@ -113,15 +113,24 @@ class CompiledSequence:
             )
         return table_matches(self._variables, found)
 
-    def replay(self, events: Events) -> None:
+    def replay(self, events: Events, taken: npt.NDArray[np.bool_], partials: bytes, horizon: int) -> None:  # noqa: ARG002
         """Take in the events a snapshot kept; what they complete was given out before."""
         self.step(events, 0)
 
-    def live(self, horizon: int) -> npt.NDArray[np.bool_]:
-        """bool[seen]: can the event still take part in a sequence?"""
+    def live(self, horizon: int) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
+        """bool[seen]: can the event still take part in a sequence; bool[seen]: did a match consume it."""
+        taken = np.zeros(self.seen, dtype=np.bool_)
         if self._program.within is None:
-            return np.ones(self.seen, dtype=np.bool_)
-        return horizon - self._times.view[0] <= self._program.within
+            return np.ones(self.seen, dtype=np.bool_), taken
+        return horizon - self._times.view[0] <= self._program.within, taken
+
+    def keep_partials(self, kept: npt.NDArray[np.bool_]) -> bytes:  # noqa: ARG002
+        """Partial matches that cannot be told by replaying the kept events."""
+        return b""
+
+    def take_dropped(self) -> int:
+        """How many partial matches were dropped since this was last asked."""
+        return 0
 
     def _find_plays(self, events: Events) -> Int64s:
         """int64[n]: bit s says that the event alone fits step s."""

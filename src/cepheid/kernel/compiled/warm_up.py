@@ -23,7 +23,7 @@ def compile_kernels() -> None:
     found = rows.step(events, 0, final=True)
     rows.live()
     CompiledRowPattern(RowPatternProgram(Term("a"), ()), Interner()).replay(
-        Events(times, keys), np.zeros(2, dtype=np.bool_), np.zeros(1, dtype=np.int64)
+        Events(times, keys), np.zeros(2, dtype=np.bool_), np.zeros(2, dtype=np.bool_), np.zeros(1, dtype=np.int64)
     )
     navigate_matches(tabulate_positions([Position()], found.variables), 0, found.labels, found.begins, found.ends)
     strategies: tuple[Strategy, ...] = ("skip_till_any", "skip_till_next")
