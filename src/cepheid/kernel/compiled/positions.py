@@ -69,3 +69,14 @@ def navigate_matches(table: Any, row: int, labels: Any, begins: Int64s, ends: In
     for match in range(begins.shape[0]):
         found[match] = find_logical(table, row, labels, begins[match], ends[match])
     return found
+
+
+@njit(cache=True)
+def find_in_matches(wanted: Int64s, events: Int64s, begins: Int64s, ends: Int64s) -> Int64s:
+    """int64[n]: where among the ascending events[begins[i]:ends[i]] the wanted event is; -1 if it is not there."""
+    found = np.full(wanted.shape[0], MISSING, dtype=np.int64)
+    for i in range(wanted.shape[0]):
+        place = begins[i] + np.searchsorted(events[begins[i] : ends[i]], wanted[i])
+        if wanted[i] >= 0 and place < ends[i] and events[place] == wanted[i]:
+            found[i] = place
+    return found

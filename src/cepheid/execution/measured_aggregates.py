@@ -1,0 +1,221 @@
+"""Aggregates in MEASURES: one Arrow column, a value for each row of output.
+
+Each aggregate runs once along its match; a row takes the value after its last event (running) or after the match's
+last one (final).  Types that the kernel cannot compute with (decimals, structs, ...) go through Arrow's group_by.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from cepheid.errors import MatchFailure
+from cepheid.execution.event_log import EventLog
+from cepheid.kernel.columns import Column, Int64s, Interner, as_cells, kind_of, read_column
+from cepheid.kernel.compiled.aggregates import run_aggregate, tabulate_aggregates
+from cepheid.kernel.compiled.register_code import CodeWriter
+from cepheid.kernel.expression import Aggregate, Kind
+from cepheid.kernel.matches import Matches
+
+BY_EVENT = ("min", "max", "min_by", "max_by")
+ARROW_NAMES = {"avg": "mean", "stddev_samp": "stddev", "stddev_pop": "stddev", "var_samp": "variance",
+               "var_pop": "variance"}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Stretches:
+    """For each row of output the events of its match that it sees: begins[r]:ends[r] of the flat events."""
+
+    begins: Int64s
+    ends: Int64s
+
+
+def write_aggregate(aggregate: Aggregate, rows: Stretches, matches: Matches, log: EventLog) -> pa.Array:
+    chosen = _choose_events(aggregate, matches)
+    if aggregate.column is None:
+        return _run(aggregate, chosen, rows, matches, {})
+    values = _plain(log.take(aggregate.column, matches.events))
+    if aggregate.function == "array_agg":
+        return _collect(aggregate, chosen, rows, matches, values)
+    measured = {aggregate.column: values}
+    if aggregate.by is not None:
+        measured[aggregate.by] = _plain(log.take(aggregate.by, matches.events))
+    if all(kind_of(column.type) is not None for column in measured.values()):
+        return _run(aggregate, chosen, rows, matches, measured)
+    if aggregate.function == "count" and not aggregate.distinct:
+        known = chosen & pc.is_valid(values).to_numpy(zero_copy_only=False)
+        return _run(Aggregate("count", None), known, rows, matches, {})
+    return _group(aggregate, chosen, rows, matches, measured)
+
+
+def _plain(values: pa.ChunkedArray) -> pa.Array:
+    array = values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
+    if isinstance(array, pa.ChunkedArray):
+        array = pa.concat_arrays(array.chunks) if array.num_chunks else pa.array([], type=array.type)
+    return array.cast(array.type.value_type) if pa.types.is_dictionary(array.type) else array
+
+
+def _choose_events(aggregate: Aggregate, matches: Matches) -> npt.NDArray[np.bool_]:
+    if not aggregate.variables:
+        return np.ones(len(matches.events), dtype=np.bool_)
+    return np.isin(matches.labels, [matches.variables.index(variable) for variable in aggregate.variables])
+
+
+def _run(
+    aggregate: Aggregate,
+    chosen: npt.NDArray[np.bool_],
+    rows: Stretches,
+    matches: Matches,
+    measured: dict[str, pa.Array],
+) -> pa.Array:
+    interner = Interner()
+    columns = {name: read_column(pa.chunked_array([values]), interner) for name, values in measured.items()}
+    kinds: dict[str, Kind | None] = {name: kind_of(values.type) for name, values in measured.items()}
+    if aggregate.distinct and aggregate.column is not None:
+        chosen = _first_of_equals(chosen, columns[aggregate.column], matches)
+    writer = CodeWriter(interner)
+    table = tabulate_aggregates([_with_kinds(aggregate, kinds)], matches.variables, writer)
+    trouble = np.zeros(1, dtype=np.int64)
+    integers, floats, valid = run_aggregate(
+        table,
+        chosen.astype(np.uint8),
+        matches.begins,
+        matches.ends,
+        *_stack(list(writer.integer_columns), columns, np.int64, len(chosen)),
+        *_stack(list(writer.float_columns), columns, np.float64, len(chosen)),
+        interner.ranks(),
+        trouble,
+    )
+    if trouble[0]:
+        raise MatchFailure("a sum of integers left the range of 64 bits", hint="cast the column to DOUBLE")
+    last = rows.ends - 1
+    is_empty = rows.ends <= rows.begins
+    missing = is_empty | (valid[np.where(is_empty, 0, last)] == 0) if len(valid) else np.ones(len(last), dtype=np.bool_)
+    at = np.where(missing, 0, last)
+    if aggregate.function == "count":
+        return pa.array(np.where(missing, 0, integers[at]) if len(valid) else np.zeros(len(last), dtype=np.int64))
+    if aggregate.function in BY_EVENT:
+        assert aggregate.column is not None, f"{aggregate.function} reads a column"
+        best = integers[at] if len(valid) else np.zeros(len(last), dtype=np.int64)
+        return measured[aggregate.column].take(pa.array(best, mask=missing))
+    in_integers = aggregate.function == "sum" and kinds[aggregate.column or ""] != "float"
+    found = integers if in_integers else floats
+    return pa.array(found[at] if len(valid) else np.zeros(len(last), dtype=found.dtype), mask=missing)
+
+
+def _with_kinds(aggregate: Aggregate, kinds: dict[str, Kind | None]) -> Aggregate:
+    return Aggregate(
+        aggregate.function,
+        aggregate.column,
+        kinds.get(aggregate.column or ""),
+        variables=aggregate.variables,
+        by=aggregate.by,
+        by_kind=kinds.get(aggregate.by or ""),
+    )
+
+
+def _stack(
+    names: list[str], columns: dict[str, Column], dtype: npt.DTypeLike, count: int
+) -> tuple[npt.NDArray[np.int64] | npt.NDArray[np.float64], npt.NDArray[np.uint8]]:
+    """The columns one under another, and where they are not null."""
+    values = np.zeros((max(1, len(names)), count), dtype=dtype)
+    valid = np.ones((max(1, len(names)), count), dtype=np.uint8)
+    for row, name in enumerate(names):
+        values[row] = columns[name].values
+        known = columns[name].valid
+        if known is not None:
+            valid[row] = known
+    return values, valid
+
+
+def _first_of_equals(chosen: npt.NDArray[np.bool_], column: Column, matches: Matches) -> npt.NDArray[np.bool_]:
+    """Of the chosen events of a match with one value, the first; null is a value here."""
+    places = np.nonzero(chosen)[0]
+    match_of = np.repeat(np.arange(len(matches)), matches.ends - matches.begins)[places]
+    cells = as_cells(column)[places]
+    known = np.ones(len(places), dtype=np.uint8) if column.valid is None else column.valid[places]
+    cells = np.where(known != 0, cells, 0)
+    order = np.lexsort((places, known, cells, match_of))
+    repeats = np.ones(len(order), dtype=np.bool_)
+    for values in (match_of[order], cells[order], known[order]):
+        repeats[1:] &= values[1:] == values[:-1]
+    repeats[:1] = False
+    found = np.zeros(len(chosen), dtype=np.bool_)
+    found[places[order[~repeats]]] = True
+    return found
+
+
+def _expand(chosen: npt.NDArray[np.bool_], rows: Stretches) -> tuple[Int64s, Int64s]:
+    """Every (row, flat event) pair that an aggregate takes in."""
+    counts = rows.ends - rows.begins
+    which = np.repeat(np.arange(len(counts)), counts)
+    flat = np.arange(len(which)) - np.repeat(np.cumsum(counts) - counts, counts) + np.repeat(rows.begins, counts)
+    taken = chosen[flat] if len(flat) else np.zeros(0, dtype=np.bool_)
+    return which[taken], flat[taken]
+
+
+def _collect(
+    aggregate: Aggregate, chosen: npt.NDArray[np.bool_], rows: Stretches, matches: Matches, values: pa.Array
+) -> pa.Array:
+    """array_agg: lists, null where there are no events."""
+    if aggregate.distinct:
+        if kind_of(values.type) is None:
+            codes = values.dictionary_encode().indices
+            column = read_column(pa.chunked_array([codes]), Interner())
+        else:
+            column = read_column(pa.chunked_array([values]), Interner())
+        chosen = _first_of_equals(chosen, column, matches)
+    which, flat = _expand(chosen, rows)
+    lengths = np.bincount(which, minlength=len(rows.begins))
+    offsets = pa.array(np.concatenate([[0], np.cumsum(lengths)]), pa.int32())
+    return pa.ListArray.from_arrays(offsets, values.take(pa.array(flat)), mask=pa.array(lengths == 0))
+
+
+def _group(
+    aggregate: Aggregate,
+    chosen: npt.NDArray[np.bool_],
+    rows: Stretches,
+    matches: Matches,
+    measured: dict[str, pa.Array],
+) -> pa.Array:
+    """Types that only Arrow computes with; a running aggregate looks at every row's events anew."""
+    assert aggregate.column is not None, "Arrow aggregates columns"
+    values = measured[aggregate.column]
+    if aggregate.distinct:
+        codes = read_column(pa.chunked_array([values.dictionary_encode().indices]), Interner())
+        chosen = _first_of_equals(chosen, codes, matches)
+    which, flat = _expand(chosen, rows)
+    if aggregate.by is not None:
+        return _pick_by(aggregate, which, flat, len(rows.begins), measured)
+    name = ARROW_NAMES.get(aggregate.function, aggregate.function)
+    ddof = 1 if aggregate.function.endswith("_samp") else 0
+    options = pc.VarianceOptions(ddof=ddof) if name in ("stddev", "variance") else None
+    taken = values.take(pa.array(flat))
+    if options is not None:
+        taken = taken.cast(pa.float64())
+    grouped = pa.table({"row": which, "value": taken}).group_by("row", use_threads=False)
+    found = grouped.aggregate([("value", name, options) if options is not None else ("value", name)])
+    place = np.full(len(rows.begins), -1, dtype=np.int64)
+    place[found.column("row").to_numpy()] = np.arange(len(found))
+    result = found.column(f"value_{name}").take(pa.array(place, mask=place < 0))
+    return result.fill_null(0) if aggregate.function == "count" else result
+
+
+def _pick_by(aggregate: Aggregate, which: Int64s, flat: Int64s, count: int, measured: dict[str, pa.Array]) -> pa.Array:
+    """min_by and max_by: sort by row, then by the measure, earlier events first; take the first of each row."""
+    assert aggregate.by is not None, "the second argument"
+    assert aggregate.column is not None, "the first argument"
+    by = measured[aggregate.by].take(pa.array(flat))
+    known = pc.is_valid(by).to_numpy(zero_copy_only=False)
+    which, flat, by = which[known], flat[known], by.filter(pa.array(known))
+    order = "ascending" if aggregate.function == "min_by" else "descending"
+    table = pa.table({"row": which, "by": by, "flat": flat})
+    places = pc.sort_indices(table, sort_keys=[("row", "ascending"), ("by", order), ("flat", "ascending")]).to_numpy()
+    rows, first = np.unique(which[places], return_index=True)
+    best = np.full(count, -1, dtype=np.int64)
+    best[rows] = flat[places][first]
+    return measured[aggregate.column].take(pa.array(best, mask=best < 0))
