@@ -66,7 +66,7 @@ def _rows_of(node: RowPattern | Sequence, matches: Matches) -> OutputRows:
     last = np.where(
         ends > begins, matches.events[np.maximum(ends - 1, 0)] if len(matches.events) else 0, matches.starts
     )
-    order = np.argsort(last, kind="stable")
+    order = _order_by_last(last)
     if isinstance(node, RowPattern) and not node.show_empty:
         order = order[(ends[order] > begins[order]) | (fates[order] == UNMATCHED)]
     starts, begins, ends = matches.starts[order], begins[order], ends[order]
@@ -84,6 +84,19 @@ def _rows_of(node: RowPattern | Sequence, matches: Matches) -> OutputRows:
     events = np.where(empty, starts[which], matches.events[flat] if len(matches.events) else 0)
     running = np.where(empty, begins[which], flat + 1)
     return OutputRows(events, begins[which], running, ends[which], numbers[which], fates[which])
+
+
+def _order_by_last(last: Int64s) -> Int64s:
+    """The places of matches by their last events, which mostly are different ones."""
+    lowest = int(last.min())
+    span = int(last.max()) - lowest + 1
+    if span < 8 * len(last):
+        places = np.full(span, -1, dtype=np.int64)
+        places[last - lowest] = np.arange(len(last))
+        order = places[places >= 0]
+        if len(order) == len(last):
+            return order
+    return np.argsort(last, kind="stable")
 
 
 def _write_cell(
@@ -108,7 +121,7 @@ def _write_cell(
         events = neighbours.shift(events, cell.position.shift)
     if cell.kind == "classifier":
         if cell.position.shift:
-            found = find_in_matches(events, matches.events, rows.begin, ends)
+            found = find_in_matches(events, matches.events, rows.begin, rows.final)
         names = pa.array(matches.variables, pa.string())
         labels = np.where(found >= 0, matches.labels[found] if len(matches.labels) else 0, 0)
         return names.take(pa.array(labels, mask=found < 0))

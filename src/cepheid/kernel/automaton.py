@@ -11,6 +11,16 @@
 preferment.  Bounded quantifiers are written out as copies, which leaves no counters to remember.  A part
 that can match nothing is guarded inside a loop: `save` remembers where an iteration began, and `check` leaves
 the repetition if the iteration that just ended took no event; without that, `(a?)*` would never end.
+
+    a NOT b c     0 consume a        PERMUTE(a, b)     0 split 1 4       state {}
+                  1 split 4 2                          1 consume a
+                  2 pass b                             2 consume b       state {a}
+                  3 jump 1                             3 jump 6
+                  4 consume c                          4 consume b
+                                                       5 consume a       state {b}
+
+`pass` takes an event that is no b into the gap, `until` (NOT at the end) looks ahead as long as WITHIN lasts.
+A greedy `b*` of one variable is one instruction, `run b`: it takes all it can, and gives back one by one.
 """
 
 from __future__ import annotations
@@ -23,6 +33,7 @@ import numpy.typing as npt
 
 from cepheid.errors import InvalidQuery
 from cepheid.kernel.pattern import (
+    Absence,
     Alternation,
     Anchor,
     Concatenation,
@@ -32,20 +43,28 @@ from cepheid.kernel.pattern import (
     Repetition,
     RowPattern,
     Term,
+    list_absences,
     list_terms,
     show_pattern,
 )
 
-CONSUME, SPLIT, JUMP, SAVE, CHECK, ACCEPT = range(6)
-INSTRUCTION_NAMES = ("consume", "split", "jump", "save", "check", "accept")
+INSTRUCTION_NAMES = (
+    "consume", "split", "jump", "save", "check", "accept", "at_start", "at_end", "pass", "until", "run",
+)  # fmt: skip
+CONSUME, SPLIT, JUMP, SAVE, CHECK, ACCEPT, AT_START, AT_END, PASS, UNTIL, RUN = range(len(INSTRUCTION_NAMES))
 MOST_INSTRUCTIONS = 20_000
 
 
 @dataclass(frozen=True, slots=True)
 class Automaton:
-    """instructions: int32[n, 3] (operation, first, second operand); `slots`: how many loops need a guard."""
+    """instructions: int32[n, 3] (operation, first, second operand); `slots`: how many loops need a guard.
+
+    consume and run have the number of a variable, and 1 if the event is hidden ({- -}); pass and until have that of an
+    absent variable, counted on behind the others.
+    """
 
     variables: tuple[str, ...]
+    absent: tuple[str, ...]
     instructions: npt.NDArray[np.int32]
     slots: int
 
@@ -56,6 +75,7 @@ class _Writer:
     numbers: dict[str, int]
     rows: list[list[int]] = field(default_factory=list)
     slots: int = 0
+    hidden: int = 0  # how many {- -} are open
 
     def emit(self, operation: int, first: int = 0, second: int = 0) -> int:
         if len(self.rows) >= MOST_INSTRUCTIONS:
@@ -67,35 +87,76 @@ class _Writer:
         self.rows.append([operation, first, second])
         return len(self.rows) - 1
 
-    def write(self, pattern: RowPattern) -> None:
+    def write(self, pattern: RowPattern, is_last: bool = False) -> None:
+        """`is_last`: nothing that takes an event comes behind it in the whole pattern."""
         match pattern:
             case Term(variable=variable):
-                self.emit(CONSUME, self.numbers[variable])
+                self.emit(CONSUME, self.numbers[variable], int(self.hidden > 0))
             case Concatenation(items=items):
-                for item in items:
-                    self.write(item)
+                for at, item in enumerate(items):
+                    self.write(item, is_last and not any(list_terms(later) for later in items[at + 1 :]))
             case Alternation(options=options):
-                self.write_alternation(options)
+                self.write_alternation(options, is_last)
             case Repetition():
                 self.write_repetition(pattern)
+            case Permutation(items=items) if all(has_one_way(item) for item in items):
+                self.write_orders(items)
             case Permutation(items=items):
-                self.write_alternation(tuple(Concatenation(order) for order in permutations(items)))
+                self.write_alternation(tuple(Concatenation(order) for order in permutations(items)), is_last=False)
             case Exclusion(item=item):
-                self.write(item)
+                self.hidden += 1
+                self.write(item, is_last)
+                self.hidden -= 1
             case EmptyPattern():
                 pass
-            case Anchor():
-                raise AssertionError("the binder refuses anchors")
+            case Anchor(at=place):
+                self.emit(AT_START if place == "start" else AT_END)
+            case Absence(variable=variable):
+                self.write_absence(self.numbers[f"~{variable}"], is_last)
 
-    def write_alternation(self, options: tuple[RowPattern, ...]) -> None:
+    def write_absence(self, number: int, is_last: bool) -> None:
+        if is_last:
+            self.emit(UNTIL, number)
+            return
+        split = self.emit(SPLIT)
+        self.emit(PASS, number)
+        self.emit(JUMP, split)
+        self.rows[split][1:] = [len(self.rows), split + 1]
+
+    def write_orders(self, items: tuple[RowPattern, ...]) -> None:
+        """Every order of items that match in one way each: what is left to do depends on the set that is done.
+
+        The first item is preferred at each place, so that earlier orders are tried first.  (An item with several
+        ways would exhaust them all for one order before the next order is tried: see the general case.)
+        """
+        everything = (1 << len(items)) - 1
+        waiting: dict[int, list[int]] = {0: []}  # set done -> jumps that lead there
+        for done in sorted(range(everything), key=lambda members: members.bit_count()):
+            if done not in waiting:
+                continue
+            for jump in waiting[done]:
+                self.rows[jump][1] = len(self.rows)
+            left = [number for number in range(len(items)) if not done >> number & 1]
+            for number in left:
+                split = self.emit(SPLIT) if number != left[-1] else None
+                if split is not None:
+                    self.rows[split][1] = len(self.rows)
+                self.write(items[number])
+                waiting.setdefault(done | 1 << number, []).append(self.emit(JUMP))
+                if split is not None:
+                    self.rows[split][2] = len(self.rows)
+        for jump in waiting[everything]:
+            self.rows[jump][1] = len(self.rows)
+
+    def write_alternation(self, options: tuple[RowPattern, ...], is_last: bool) -> None:
         exits = []
         for option in options[:-1]:
             split = self.emit(SPLIT)
             self.rows[split][1] = len(self.rows)
-            self.write(option)
+            self.write(option, is_last)
             exits.append(self.emit(JUMP))
             self.rows[split][2] = len(self.rows)
-        self.write(options[-1])
+        self.write(options[-1], is_last)
         for jump in exits:
             self.rows[jump][1] = len(self.rows)
 
@@ -106,7 +167,9 @@ class _Writer:
         leaving: list[tuple[int, int]] = []  # (instruction, operand) to point behind the repetition
         for count in range(1, repetition.least + 1):
             self.write_iteration(repetition, guard if count == repetition.least else None, leaving)
-        if repetition.most is None:
+        if repetition.most is None and repetition.greedy and isinstance(repetition.item, Term):
+            self.emit(RUN, self.numbers[repetition.item.variable], int(self.hidden > 0))
+        elif repetition.most is None:
             loop = self.write_choice(repetition, leaving)
             self.write_iteration(repetition, guard, leaving)
             self.emit(JUMP, loop)
@@ -137,10 +200,55 @@ class _Writer:
 def build_automaton(pattern: RowPattern) -> Automaton:
     """Number the variables by first appearance and write the instructions."""
     variables = tuple(dict.fromkeys(term.variable for term in list_terms(pattern)))
-    writer = _Writer(pattern, {variable: number for number, variable in enumerate(variables)})
-    writer.write(pattern)
+    absent = tuple(dict.fromkeys(absence.variable for absence in list_absences(pattern)))
+    names = [*variables, *(f"~{variable}" for variable in absent)]
+    writer = _Writer(pattern, {name: number for number, name in enumerate(names)})
+    writer.write(pattern, is_last=True)
     writer.emit(ACCEPT)
-    return Automaton(variables, np.array(writer.rows, dtype=np.int32), writer.slots)
+    return Automaton(variables, absent, np.array(writer.rows, dtype=np.int32), writer.slots)
+
+
+def has_one_way(pattern: RowPattern) -> bool:
+    """Is there one way at most in which given events can match it?"""
+    match pattern:
+        case Term() | EmptyPattern() | Anchor():
+            return True
+        case Concatenation(items=parts):
+            return all(map(has_one_way, parts))
+        case Repetition(item=item, least=least, most=most):
+            return least == most and has_one_way(item)
+        case Exclusion(item=item):
+            return has_one_way(item)
+    return False
+
+
+def find_beginnings(automaton: Automaton) -> set[int] | None:
+    """The variables that the first event of a match can be bound to; None if a match may begin without one."""
+    found: set[int] = set()
+    waiting, seen = [0], {0}
+    while waiting:
+        at = waiting.pop()
+        operation, first, second = automaton.instructions[at].tolist()
+        following: tuple[int, ...] = ()
+        match INSTRUCTION_NAMES[operation]:
+            case "consume":
+                found.add(first)
+            case "split":
+                following = (first, second)
+            case "jump":
+                following = (first,)
+            case "save" | "at_start":
+                following = (at + 1,)
+            case "run":
+                found.add(first)
+                following = (at + 1,)
+            case "check":
+                following = (at + 1, second)
+            case _:
+                return None
+        waiting += [place for place in following if place not in seen]
+        seen.update(following)
+    return found
 
 
 def is_nullable(pattern: RowPattern) -> bool:
@@ -177,4 +285,6 @@ def longest_match(pattern: RowPattern) -> int | None:
             return None if most is None or length is None else most * length
         case Exclusion(item=item):
             return longest_match(item)
+        case Absence():
+            return None
     return 0

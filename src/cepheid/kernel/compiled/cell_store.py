@@ -49,6 +49,10 @@ class CellStore:
     def append(self, events: Events) -> Cells:
         _fill(self._integers, self._integers_valid, self._integer_columns, events)
         _fill(self._floats, self._floats_valid, self._float_columns, events)
+        return self.view
+
+    @property
+    def view(self) -> Cells:
         return Cells(self._integers.data, self._integers_valid.data, self._floats.data, self._floats_valid.data)
 
 

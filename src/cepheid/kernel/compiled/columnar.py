@@ -1,4 +1,4 @@
-"""Conditions that look at one event only, evaluated on whole columns at once."""
+"""Conditions that look at one event, or at events before it, evaluated on whole columns at once."""
 
 from __future__ import annotations
 
@@ -17,14 +17,21 @@ Flags = npt.NDArray[np.bool_]
 Values = tuple[npt.NDArray[Any], Flags]  # values, and where they are not null
 
 
-def find_true(condition: Expression, events: Events, interner: Interner) -> Flags:
-    """bool[n]: for which events is the condition true?"""
-    values, valid = _evaluate(condition, events, interner)
+def find_true(
+    condition: Expression, events: Events, interner: Interner, read_earlier: Callable[[Cell], Values] | None = None
+) -> Flags:
+    """bool[n]: for which events is the condition true?  `read_earlier` reads cells at events before (PREV)."""
+    values, valid = _evaluate(condition, events, interner, read_earlier)
     return (values != 0) & valid
 
 
-def _evaluate(expression: Expression, events: Events, interner: Interner) -> Values:
+def _evaluate(
+    expression: Expression, events: Events, interner: Interner, read_earlier: Callable[[Cell], Values] | None
+) -> Values:
     match expression:
+        case Cell(position=position) if position.shift:
+            assert read_earlier is not None, "somebody knows the events before"
+            return read_earlier(expression)
         case Cell(column=name):
             return _read(events.columns[name])
         case Constant():
@@ -32,7 +39,7 @@ def _evaluate(expression: Expression, events: Events, interner: Interner) -> Val
         case Call(function="rank"):
             raise AssertionError("ranks are looked up by comparisons")
         case Call(function=function, arguments=arguments):
-            given = [_evaluate(argument, events, interner) for argument in arguments]
+            given = [_evaluate(argument, events, interner, read_earlier) for argument in arguments]
             if function in RANKED and arguments[0].kind == "string":
                 given = [(interner.ranks()[values], valid) for values, valid in given]
             found = _call(function, given, expression.kind)

@@ -4,26 +4,36 @@ Events of a key are chained in order.  A search starts at the key's *start* and 
 that has not arrived, it is left undecided and taken up again from the start when there is more.  So what is
 given out does not depend on how the events were cut into batches.  A search is decided early when the horizon
 shows that every coming event would break WITHIN.
+
+Conditions are split by what they look at.  Parts that look at the tested event, or at events before it in its
+partition (PREV), are answered for whole batches at once (columnar.py); the others while a match is searched.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-from cepheid.errors import MatchFailure, PatternTooCostly
-from cepheid.kernel.automaton import SPLIT, Automaton, build_automaton
+from cepheid.errors import MatchFailure, NotSupportedYet, PatternTooCostly
+from cepheid.kernel.automaton import AT_START, RUN, SPLIT, Automaton, build_automaton, find_beginnings
 from cepheid.kernel.columns import Events, Int64s, Interner
+from cepheid.kernel.compiled.aggregates import WIDTH, tabulate_aggregates
 from cepheid.kernel.compiled.cell_store import CellStore, GrowingRows, append_times
-from cepheid.kernel.compiled.columnar import find_true
+from cepheid.kernel.compiled.columnar import Values, find_true
 from cepheid.kernel.compiled.evaluate import Cells, build_machine, check_trouble
 from cepheid.kernel.compiled.positions import tabulate_positions
 from cepheid.kernel.compiled.register_code import CodeWriter
 from cepheid.kernel.compiled.row_search import (
     NEVER,
+    NO_ROOM,
+    OF_AGGREGATE,
+    OF_CLASSIFIER,
+    OF_NUMBER,
     PAST_LAST,
     SKIP_MISSING,
     SKIP_NOWHERE,
@@ -31,16 +41,35 @@ from cepheid.kernel.compiled.row_search import (
     TO_LAST,
     TO_NEXT,
     TOO_COSTLY,
-    Chains,
+    Keys,
+    Output,
     Rules,
+    Scratch,
+    Store,
     search_keys,
 )
-from cepheid.kernel.expression import Expression, join_conjunction, list_cells, split_conjunction
+from cepheid.kernel.expression import (
+    Aggregate,
+    Call,
+    Cell,
+    Classifier,
+    Constant,
+    Expression,
+    Fact,
+    MatchNumber,
+    Position,
+    join_conjunction,
+    list_cells,
+    list_leaves,
+    split_conjunction,
+)
 from cepheid.kernel.matches import Matches
 from cepheid.kernel.pattern import RowPatternProgram, show_pattern
 
 STEP_BUDGET = 200_000_000
+MOST_MARKS = 4096  # bits per event
 _SKIP_KINDS = {"past_last": PAST_LAST, "to_next": TO_NEXT, "to_first": TO_FIRST, "to_last": TO_LAST}
+_NEW_KEY = (-1, -1, -1, 0, NEVER, 0)  # of oldest, newest, start, numbers, deadlines, pending
 
 
 class CompiledRowPattern:
@@ -51,24 +80,32 @@ class CompiledRowPattern:
         self._interner = interner
         self.automaton = build_automaton(program.pattern)
         writer = CodeWriter(interner)
-        conditions = dict(program.conditions)
+        labels = list_labels(program, self.automaton)
         self._alone: list[Expression | None] = []
-        reads: list[list[int]] = []
-        for variable in self.automaton.variables:
-            parts = split_conjunction(conditions.get(variable))
-            joint = [part for part in parts if not looks_at_one(part, variable)]
-            self._alone.append(join_conjunction([part for part in parts if part not in joint]))
-            writer.add_condition(join_conjunction(joint))
-            cells = [cell for part in joint for cell in list_cells(part)]
-            reads.append(sorted({writer.positions[cell.position] for cell in cells}))
+        joint: list[list[Expression]] = []
+        for label, condition in labels.items():
+            alone, others = split_condition(condition, label, program)
+            self._alone.append(join_conjunction(alone))
+            for part in alone:
+                for cell in list_cells(part):
+                    if cell.position.shift:
+                        writer.add_column(cell.column, cell.kind)
+            joint.append(others)
+            writer.add_condition(join_conjunction(others))
+        self._columns = [dict(writer.integer_columns), dict(writer.float_columns)]
+        self._rules = _write_rules(program, self.automaton, writer, tuple(labels), joint, lookback)
         self._code = writer.finish()
+        self._facts = len(writer.facts)
         self._cells = CellStore(writer)
-        self._rules = _write_rules(program, self.automaton, writer, reads, lookback)
+        self._view: Cells = self._cells.view
         self._times = GrowingRows(1, np.int64)
         self._plays = GrowingRows(1, np.int64)
         self._following = GrowingRows(1, np.int64)
         self._preceding = GrowingRows(1, np.int64)
-        self._chains = [np.full(16, filler, dtype=np.int64) for filler in (-1, -1, -1, 0, NEVER)]
+        self._taken = GrowingRows(1, np.uint8)
+        self._keys = Keys(*(np.full(16, filler, dtype=np.int64) for filler in _NEW_KEY))
+        self._scratch = _make_scratch(64, self._rules)
+        self._depth = 64  # of the stack of a search
 
     @property
     def seen(self) -> int:
@@ -77,43 +114,41 @@ class CompiledRowPattern:
 
     def step(self, events: Events, horizon: int, final: bool = False) -> Matches:
         """Take in events; give out what is decided.  No later event will be older than `horizon`."""
-        touched = self._append(events)
+        fresh = self._append(events)
+        state = self._keys
         if final:
-            keys = np.nonzero(self._chains[2] >= 0)[0]
+            keys = np.nonzero(state.start >= 0)[0]
         elif self._program.within is not None:
-            keys = np.union1d(touched, np.nonzero(self._chains[4] < horizon)[0])
+            keys = np.union1d(fresh.keys, np.nonzero(state.deadlines < horizon)[0])
         else:
-            keys = touched
-        return self._search(keys, horizon, final)
+            keys = fresh.keys
+        return self._search(keys, fresh, horizon, final)
 
     def replay(
-        self,
-        events: Events,
-        past: npt.NDArray[np.bool_],
-        taken: npt.NDArray[np.bool_],  # noqa: ARG002
-        numbers: Int64s,
+        self, events: Events, past: npt.NDArray[np.bool_], taken: npt.NDArray[np.bool_], numbers: Int64s
     ) -> None:
         """Take in the events a snapshot kept, without searching.
 
         past: bool[n], events before their key's start; taken: bool[n], events that are in a match already; numbers:
         int64[keys], matches found so far.
         """
-        self._append(events)
+        fresh = self._append(events)
         if len(events):
-            _, _, start, counts, deadlines = self._chains
-            _place_starts(events.keys, np.ascontiguousarray(past), start)
-            counts[: len(numbers)] = numbers
+            state = self._keys
+            state.pending[fresh.keys] = fresh.ends - fresh.begins
+            self._taken.view[0][:] = taken
+            _place_starts(events.keys, np.ascontiguousarray(past), state.start)
+            state.numbers[: len(numbers)] = numbers
             if self._program.within is not None:
-                waiting = np.nonzero(start >= 0)[0]
-                deadlines[waiting] = self._times.data[0, start[waiting]] + self._program.within
+                waiting = np.nonzero(state.start >= 0)[0]
+                state.deadlines[waiting] = self._times.data[0, state.start[waiting]] + self._program.within
 
     def live(self) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
         """bool[seen]: is the event still needed; does it lie before its key's start; is it in a match already."""
         needed = np.zeros(self.seen, dtype=np.bool_)
         past = np.zeros(self.seen, dtype=np.bool_)
-        oldest, _, start, _, _ = self._chains
-        _mark_live(self._following.data[0], oldest, start, needed, past)
-        return needed, past, np.zeros(self.seen, dtype=np.bool_)
+        _mark_live(self._following.data[0], self._keys.oldest, self._keys.start, needed, past)
+        return needed, past, self._taken.view[0] != 0
 
     def shift(self, events: Int64s, steps: int) -> Int64s:
         """The events `steps` further in their partitions (negative: earlier); -1 where there is none."""
@@ -124,95 +159,354 @@ class CompiledRowPattern:
 
     def numbers_of(self, keys: Int64s) -> Int64s:
         """Matches found so far, for some keys."""
-        return self._chains[3][keys]
+        return self._keys.numbers[keys]
 
-    def _append(self, events: Events) -> Int64s:
+    def _append(self, events: Events) -> FreshEvents:
         base = self.seen
-        cells = self._cells.append(events)
-        self._view: Cells = cells
+        self._view = self._cells.append(events)
         append_times(self._times, events.times)
-        append_times(self._plays, self._find_plays(events))
         unlinked = np.full(len(events), -1, dtype=np.int64)
         following = append_times(self._following, unlinked)
         preceding = append_times(self._preceding, unlinked)
+        self._taken.extend(len(events))
         if not len(events):
-            return np.empty(0, dtype=np.int64)
+            append_times(self._plays, unlinked)
+            return FreshEvents.none()
         self._grow_keys(int(events.keys.max()) + 1)
-        oldest, newest, start, _, _ = self._chains
-        return _link_events(events.keys, base, following, preceding, oldest, newest, start)
+        fresh = group_by_key(events.keys, base, len(self._keys.start))
+        _link_events(
+            fresh.keys, fresh.order, fresh.begins, fresh.ends, following, preceding,
+            self._keys.oldest, self._keys.newest, self._keys.start,
+        )  # fmt: skip
+        append_times(self._plays, self._find_plays(events, base))
+        return fresh
 
-    def _find_plays(self, events: Events) -> Int64s:
-        """int64[n]: bit v says that the event alone fits variable v."""
+    def _find_plays(self, events: Events, base: int) -> Int64s:
+        """int64[n]: bit v says that the event alone fits label v."""
+        known: dict[tuple[str, int], Values] = {}
+
+        def read_earlier(cell: Cell) -> Values:
+            """The column at an event before each one."""
+            wanted = (cell.column, cell.position.shift)
+            if wanted not in known:
+                is_float = cell.kind == "float"
+                row = self._columns[is_float][cell.column]
+                values, valid = (self._view.floats, self._view.floats_valid) if is_float else self._view[:2]
+                links = self._preceding.data[0]
+                known[wanted] = _read_before(values[row], valid[row], links, base, len(events), -cell.position.shift)
+            return known[wanted]
+
         plays = np.zeros(len(events), dtype=np.int64)
         for number, condition in enumerate(self._alone):
             bit = np.int64(1) << number
             if condition is None:
                 plays |= bit
             else:
-                plays[find_true(condition, events, self._interner)] |= bit
+                plays |= find_true(condition, events, self._interner, read_earlier).astype(np.int64) << number
         return plays
 
     def _grow_keys(self, count: int) -> None:
-        size = len(self._chains[0])
+        size = len(self._keys.start)
         if count > size:
             size = max(count, 2 * size)
-            fillers = (-1, -1, -1, 0, NEVER)
-            self._chains = [
-                np.concatenate([chain, np.full(size - len(chain), filler, dtype=np.int64)])
-                for chain, filler in zip(self._chains, fillers, strict=True)
-            ]
+            self._keys = Keys(
+                *(
+                    np.concatenate([values, np.full(size - len(values), filler, dtype=np.int64)])
+                    for values, filler in zip(self._keys, _NEW_KEY, strict=True)
+                )
+            )
 
-    def _search(self, keys: Int64s, horizon: int, final: bool) -> Matches:
-        machine = build_machine(self._code, self._interner.ranks())
-        chains = Chains(self._following.data[0], *self._chains)
-        status, *found = search_keys(
-            keys, self._rules, machine, self._view, self._times.data[0], self._plays.data[0], chains, horizon, final
-        )
+    def _search(self, keys: Int64s, fresh: FreshEvents, horizon: int, final: bool) -> Matches:
+        begins, ends = fresh.of_keys(keys)
+        lengths = self._keys.pending[keys] + ends - begins
+        longest = int(lengths.max()) if len(keys) else 0
+        if longest + 1 > len(self._scratch.events):
+            self._scratch = _make_scratch(2 * longest + 1, self._rules)
+        machine = build_machine(self._code, self._interner.ranks(), self._facts)
+        store = Store(self._times.data[0], self._plays.data[0], self._following.data[0], self._taken.data[0])
+        room = int(lengths.sum()) + 64
+        found: list[tuple[Output, int, int]] = []
+        while True:
+            output = self._make_output(room)
+            status, stopped, matches, events = search_keys(
+                keys, fresh.order, begins, ends, self._rules, machine, self._view, store, self._keys, self._scratch,
+                output, horizon, final,
+            )  # fmt: skip
+            found.append((output, matches, events))
+            if status != NO_ROOM:
+                break
+            room *= 2
+            keys, begins, ends = keys[stopped:], begins[stopped:].copy(), ends[stopped:]
+            begins[0] = ends[0]
+            self._depth *= 2
         check_trouble(machine)
         _raise_status(status, self._program)
-        return Matches(self.automaton.variables, *found)
+        return _join_output(self.automaton.variables, found)
+
+    def _make_output(self, room: int) -> Output:
+        events, labels, ends, starts, numbers = (np.empty(room, dtype=np.int64) for _ in range(5))
+        hidden, fates = (np.empty(room, dtype=np.uint8) for _ in range(2))
+        frames = np.empty((self._depth, 3 + self._rules.slots), dtype=np.int64)
+        return Output(events, labels, hidden, ends, starts, numbers, fates, frames)
+
+
+def _join_output(variables: tuple[str, ...], found: list[tuple[Output, int, int]]) -> Matches:
+    """Matches out of one or more outputs."""
+    ends, so_far = [], 0
+    for output, matches, events in found:
+        ends.append(output.ends[:matches] + so_far)
+        so_far += events
+
+    def join(name: str, of_events: bool) -> npt.NDArray[Any]:
+        parts = [getattr(output, name)[: events if of_events else matches] for output, matches, events in found]
+        return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+    return Matches(
+        variables,
+        join("events", of_events=True),
+        join("labels", of_events=True),
+        ends[0] if len(ends) == 1 else np.concatenate(ends),
+        join("starts", of_events=False),
+        join("numbers", of_events=False),
+        join("fates", of_events=False),
+        join("hidden", of_events=True),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class FreshEvents:
+    """New events by key: order[begins[n]:ends[n]] are those of keys[n]; keys ascend."""
+
+    keys: Int64s
+    order: Int64s
+    begins: Int64s
+    ends: Int64s
+
+    @staticmethod
+    def none() -> FreshEvents:
+        empty = np.empty(0, dtype=np.int64)
+        return FreshEvents(empty, empty, empty, empty)
+
+    def of_keys(self, keys: Int64s) -> tuple[Int64s, Int64s]:
+        """Begins and ends for other keys, among which these are."""
+        if len(keys) == len(self.keys):
+            return self.begins, self.ends
+        begins = np.zeros(len(keys), dtype=np.int64)
+        ends = np.zeros(len(keys), dtype=np.int64)
+        places = np.searchsorted(keys, self.keys)
+        begins[places], ends[places] = self.begins, self.ends
+        return begins, ends
+
+
+def group_by_key(keys: Int64s, base: int, key_count: int) -> FreshEvents:
+    """Events by key, in order; their indices count from `base`."""
+    if 4 * len(keys) > key_count:
+        starts, order = _sort_by_key(keys, key_count)
+        found = np.nonzero(starts[1:] > starts[:-1])[0]
+        return FreshEvents(found, order + base, starts[found], starts[found + 1])
+    order = np.argsort(keys, kind="stable")
+    ordered = keys[order]
+    changes = np.concatenate([[0], np.nonzero(ordered[1:] != ordered[:-1])[0] + 1, [len(keys)]])
+    return FreshEvents(ordered[changes[:-1]], order + base, changes[:-1], changes[1:])
+
+
+@njit(cache=True)
+def _sort_by_key(keys: Int64s, key_count: int) -> Any:
+    starts = np.zeros(key_count + 1, dtype=np.int64)
+    for key in keys:
+        starts[key + 1] += 1
+    for key in range(key_count):
+        starts[key + 1] += starts[key]
+    places = starts[:-1].copy()
+    order = np.empty(keys.shape[0], dtype=np.int64)
+    for i in range(keys.shape[0]):
+        order[places[keys[i]]] = i
+        places[keys[i]] += 1
+    return starts, order
+
+
+def list_labels(program: RowPatternProgram, automaton: Automaton) -> dict[str, Expression | None]:
+    """The condition of each label: variables, then absent variables, which are written ~b."""
+    conditions = dict(program.conditions)
+    labels: dict[str, Expression | None] = {variable: conditions.get(variable) for variable in automaton.variables}
+    visible = automaton.variables
+    if automaton.absent:
+        labels = {label: condition and _see_only(condition, visible) for label, condition in labels.items()}
+    for variable in automaton.absent:
+        condition = conditions.get(variable)
+        labels[f"~{variable}"] = condition and _test_absent(condition, variable)
+    return labels
+
+
+def _change_leaves(expression: Expression, change: Callable[[Expression], Expression]) -> Expression:
+    if isinstance(expression, Call):
+        arguments = tuple(_change_leaves(argument, change) for argument in expression.arguments)
+        return Call(expression.function, arguments, expression.kind)
+    return change(expression)
+
+
+def _see_only(condition: Expression, visible: tuple[str, ...]) -> Expression:
+    """Any event of the match: none of those that were passed over."""
+
+    def change(leaf: Expression) -> Expression:
+        match leaf:
+            case Cell(position=position) | Classifier(position=position) if not position.variables:
+                return replace(leaf, position=replace(position, variables=visible))
+            case Aggregate(variables=()):
+                return replace(leaf, variables=visible)
+        return leaf
+
+    return _change_leaves(condition, change)
+
+
+def _test_absent(condition: Expression, variable: str) -> Expression:
+    """The condition of an absent variable: it has no event but the one under test."""
+    tested = f"~{variable}"
+
+    def change(leaf: Expression) -> Expression:
+        match leaf:
+            case Cell(position=position) | Classifier(position=position):
+                is_own = position.variables == (variable,)
+                if position.offset == 0 and (is_own or (not position.variables and position.pick == "last")):
+                    return replace(leaf, position=Position((tested,), shift=position.shift))
+                if is_own:
+                    return Constant(None, leaf.kind)
+                if not position.variables:
+                    raise NotSupportedYet(f'looking back without a variable, in the condition of "{variable}"')
+            case Aggregate(variables=variables) if not variables or variable in variables:
+                raise NotSupportedYet(f'an aggregate over the events of "NOT {variable}"')
+        return leaf
+
+    return _change_leaves(condition, change)
+
+
+def split_condition(
+    condition: Expression | None, label: str, program: RowPatternProgram
+) -> tuple[list[Expression], list[Expression]]:
+    """The parts that are answered for whole batches, and those that are tested while a match is searched."""
+    parts = split_conjunction(condition)
+    alone = [part for part in parts if is_columnar(part, label, framed=program.frame is not None)]
+    return alone, [part for part in parts if part not in alone]
+
+
+def is_columnar(condition: Expression, label: str, framed: bool) -> bool:
+    """Does the condition look at the tested event and events before it only?  (In a frame PREV stops at its start.)"""
+    return is_history_free(condition, label) and all(
+        isinstance(leaf, Cell) and (leaf.position.shift == 0 or (leaf.position.shift < 0 and not framed))
+        for leaf in list_leaves(condition)
+    )
+
+
+def is_history_free(condition: Expression, label: str) -> bool:
+    """Does the condition look only at the tested event and its neighbours in the partition?"""
+    return all(
+        isinstance(leaf, MatchNumber) or (isinstance(leaf, Cell) and is_tested(leaf.position, label))
+        for leaf in list_leaves(condition)
+    )
+
+
+def is_tested(position: Position, label: str) -> bool:
+    """Is the position counted from the event under test?"""
+    own = not position.variables or label in position.variables
+    return position.pick == "last" and position.offset == 0 and own
 
 
 def _write_rules(
-    program: RowPatternProgram, automaton: Automaton, writer: CodeWriter, reads: list[list[int]], lookback: int
+    program: RowPatternProgram,
+    automaton: Automaton,
+    writer: CodeWriter,
+    labels: tuple[str, ...],
+    joint: list[list[Expression]],
+    lookback: int,
 ) -> Rules:
-    conditions = dict(program.conditions)
+    parts = [[leaf for part in others for leaf in list_leaves(part)] for others in joint]
+    reads = [sorted({writer.positions[leaf.position] for leaf in leaves if isinstance(leaf, Cell)}) for leaves in parts]
+    facts = [sorted({writer.facts[leaf] for leaf in leaves if not isinstance(leaf, Cell)}) for leaves in parts]
+    aggregates = [fact for fact in writer.facts if isinstance(fact, Aggregate)]
     history_free = all(
-        is_history_free(conditions[variable], variable) for variable in automaton.variables if variable in conditions
+        is_history_free(part, label) for label, others in zip(labels, joint, strict=True) for part in others
     )
-    split_bits = np.full(len(automaton.instructions), -1, dtype=np.int64)
-    splits = np.nonzero(automaton.instructions[:, 0] == SPLIT)[0]
-    if history_free and (len(splits) << automaton.slots) <= 64:
-        split_bits[splits] = np.arange(len(splits)) << automaton.slots
-    numbers = {variable: number for number, variable in enumerate(automaton.variables)}
-    shifts = [position.shift for position in writer.positions]
+    beginnings = find_beginnings(automaton)
+    numbers = {variable: number for number, variable in enumerate(labels)}
+    # one event before a search tells that it is not at the start of its partition
+    anchored = any(row[0] == AT_START for row in automaton.instructions)
+    shifts = [
+        leaf.position.shift
+        for _, condition in program.conditions
+        for leaf in list_leaves(condition)
+        if isinstance(leaf, Cell | Classifier)
+    ]
+    frame = program.frame
     return Rules(
-        instructions=automaton.instructions,
+        instructions=np.ascontiguousarray(automaton.instructions.T.astype(np.int64)),
         slots=automaton.slots,
-        split_bits=split_bits,
-        marks_hold_across_starts=program.within is None,
-        positions=tabulate_positions(list(writer.positions), automaton.variables),
-        reads=np.array([position for row in reads for position in row] or [0], dtype=np.int32),
+        split_bits=_number_marks(automaton, history_free),
+        marks_hold_across_starts=program.within is None and frame is None,
+        beginnings=-1 if beginnings is None else sum(1 << label for label in beginnings),
+        visible=len(automaton.variables),
+        positions=tabulate_positions(list(writer.positions), labels),
+        reads=_flatten(reads),
         reads_bounds=np.cumsum([0, *map(len, reads)]).astype(np.int32),
+        facts=_tabulate_facts(list(writer.facts), aggregates, writer),
+        fact_reads=_flatten(facts),
+        fact_bounds=np.cumsum([0, *map(len, facts)]).astype(np.int32),
+        aggregates=tabulate_aggregates(aggregates, labels, writer).reshape(-1, WIDTH),
+        names=np.array([writer.interner.number_of(label) for label in labels] or [0], dtype=np.int64),
         within=NEVER if program.within is None else program.within,
         skip_kind=_SKIP_KINDS[program.skip.kind],
         skip_members=sum(1 << numbers[variable] for variable in program.skip.variables),
         lookahead=program.lookahead,
-        lookback=max([lookback, *(-shift for shift in shifts)]),
+        lookback=max([lookback, int(anchored), *(-shift for shift in shifts)]),
         budget=STEP_BUDGET,
+        tells_unmatched=program.unmatched,
+        tells_timeouts=program.timeouts,
+        framed=frame is not None,
+        seeks=frame is not None and frame.seek,
+        following=NEVER if frame is None or frame.following is None else frame.following,
     )
 
 
-def looks_at_one(condition: Expression, variable: str) -> bool:
-    """Does the condition of a variable look at the tested event and nothing else?"""
-    return is_history_free(condition, variable) and all(cell.position.shift == 0 for cell in list_cells(condition))
+def _flatten(lists: list[list[int]]) -> npt.NDArray[np.int32]:
+    return np.array([value for row in lists for value in row] or [0], dtype=np.int32)
 
 
-def is_history_free(condition: Expression, variable: str) -> bool:
-    """Does the condition look only at the tested event and its neighbours in the partition?"""
-    return all(
-        cell.position.pick == "last" and cell.position.offset == 0 and cell.position.variables in ((), (variable,))
-        for cell in list_cells(condition)
+def _number_marks(automaton: Automaton, history_free: bool) -> Int64s:
+    """Where the marks of each split begin: one for each way in which loops under way have or have not moved on."""
+    bits = np.full(len(automaton.instructions), -1, dtype=np.int64)
+    splits = np.nonzero(np.isin(automaton.instructions[:, 0], (SPLIT, RUN)))[0]
+    if history_free and (len(splits) << automaton.slots) <= MOST_MARKS:
+        bits[splits] = np.arange(len(splits)) << automaton.slots
+    return bits
+
+
+def _tabulate_facts(facts: list[Fact], aggregates: list[Aggregate], writer: CodeWriter) -> Int64s:
+    table = np.zeros((max(1, len(facts)), 2), dtype=np.int64)
+    for row, fact in enumerate(facts):
+        match fact:
+            case Aggregate():
+                table[row] = (OF_AGGREGATE, aggregates.index(fact))
+            case Classifier(position=position):
+                table[row] = (OF_CLASSIFIER, writer.positions[position])
+            case MatchNumber():
+                table[row] = (OF_NUMBER, 0)
+    return table
+
+
+def _make_scratch(size: int, rules: Rules) -> Scratch:
+    marks = int((rules.split_bits >= 0).sum()) << rules.slots
+    sums = rules.aggregates.shape[0]
+    events, plays, times, labels, same = (np.zeros(size, dtype=np.int64) for _ in range(5))
+    return Scratch(
+        events,
+        plays,
+        times,
+        labels,
+        same,
+        hidden=np.zeros(size, dtype=np.uint8),
+        partial=np.zeros(size, dtype=np.int64),
+        marks=np.zeros((size, -(-marks // 64)), dtype=np.uint64),
+        sums_i=np.zeros((size, sums, 2), dtype=np.int64),
+        sums_f=np.zeros((size, sums, 2), dtype=np.float64),
     )
 
 
@@ -237,29 +531,42 @@ def _raise_status(status: int, program: RowPatternProgram) -> None:
 
 @njit(cache=True)
 def _link_events(
-    keys: Int64s, base: int, following: Int64s, preceding: Int64s, oldest: Int64s, newest: Int64s, start: Int64s
-) -> Int64s:
-    """Chain new events behind those of their keys; gives the keys that got some."""
-    touched = np.empty(keys.shape[0], dtype=np.int64)
-    count = 0
-    for i in range(keys.shape[0]):
-        key = keys[i]
-        if key < 0:
-            continue
-        event = base + i
-        last = newest[key]
-        if last < base:
-            touched[count] = key
-            count += 1
-        if last >= 0 and oldest[key] >= 0:
-            following[last] = event
-            preceding[event] = last
-        else:
-            oldest[key] = event
-        newest[key] = event
+    keys: Int64s, order: Int64s, begins: Int64s, ends: Int64s, following: Int64s, preceding: Int64s,
+    oldest: Int64s, newest: Int64s, start: Int64s,
+) -> None:  # fmt: skip
+    """Chain new events behind those of their keys."""
+    for n in range(keys.shape[0]):
+        key = keys[n]
+        last = newest[key] if oldest[key] >= 0 else -1
+        for i in range(begins[n], ends[n]):
+            event = order[i]
+            if last >= 0:
+                following[last] = event
+                preceding[event] = last
+            last = event
+        first = order[begins[n]]
+        if oldest[key] < 0:
+            oldest[key] = first
         if start[key] < 0:
-            start[key] = event
-    return touched[:count]
+            start[key] = first
+        newest[key] = last
+
+
+@njit(cache=True)
+def _read_before(values: Any, valid: Any, preceding: Int64s, base: int, count: int, steps: int) -> Any:
+    """The values of a column so many events before each new one, and where there are any."""
+    found = np.zeros(count, dtype=values.dtype)
+    is_known = np.zeros(count, dtype=np.bool_)
+    for i in range(count):
+        event = base + i
+        for _ in range(steps):
+            event = preceding[event]
+            if event < 0:
+                break
+        if event >= 0 and valid[event]:
+            found[i] = values[event]
+            is_known[i] = True
+    return found, is_known
 
 
 @njit(cache=True)

@@ -1,4 +1,8 @@
-"""The depth-first search of a row pattern, in the order of preferment, over the chained events of each key.
+"""The depth-first search of a row pattern, in the order of preferment, over the events of each key.
+
+    start ─▶ instructions (automaton.py) ─▶ the most preferred match, or none, or undecided until more events come
+       ▲                                                     │
+       └────────────── where the skip clause says ◀──────────┘
 
 When conditions look only at the tested event and its neighbours, what fails once at (instruction, event) fails
 always: such places are marked, and `(a* b*)* c` costs time in proportion to instructions times events instead
@@ -12,60 +16,111 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
-from cepheid.kernel.automaton import ACCEPT, CHECK, CONSUME, JUMP, SAVE, SPLIT
+from cepheid.kernel.automaton import ACCEPT, AT_END, AT_START, CHECK, CONSUME, JUMP, PASS, RUN, SAVE, SPLIT, UNTIL
 from cepheid.kernel.columns import Int64s
+from cepheid.kernel.compiled.aggregates import add_event, is_equal, read_aggregate
 from cepheid.kernel.compiled.evaluate import Cells, Machine, holds
 from cepheid.kernel.compiled.positions import MISSING, UNKNOWN, find_logical
+from cepheid.kernel.matches import TIMED_OUT, UNMATCHED, WHOLE
 
 NEVER = np.iinfo(np.int64).max
-MATCHED, FAILED, UNDECIDED, SKIP_MISSING, SKIP_NOWHERE, TOO_COSTLY = range(6)
+MATCHED, FAILED, UNDECIDED, SKIP_MISSING, SKIP_NOWHERE, TOO_COSTLY, NO_ROOM = range(7)
 PAST_LAST, TO_NEXT, TO_FIRST, TO_LAST = range(4)
+OF_AGGREGATE, OF_CLASSIFIER, OF_NUMBER = range(3)
+NO, YES, NOT_YET = range(3)
+UNMARKED_STEPS = 256  # a short search is done before marks pay
 
 
 class Rules(NamedTuple):
-    """The program of a row pattern as numbers."""
+    """The program of a row pattern as numbers; labels are variables, then absent variables."""
 
-    instructions: Any  # int32[n, 3]
+    instructions: Any  # int64[3, n]
     slots: int
-    split_bits: Any  # int64[n]: number of the split instruction, -1 for others and where marks do not fit
+    split_bits: Any  # int64[n]: where a split's marks begin, -1 for others and where marks are of no use
     marks_hold_across_starts: bool
+    beginnings: int  # bits of the labels a match can begin with, -1 if it can begin without an event
+    visible: int  # how many labels are variables
     positions: Any  # int64[k, 5]
-    reads: Any  # int32[total]: positions that condition v reads, at reads_bounds[v]:reads_bounds[v + 1]
+    reads: Any  # int32[total]: positions that the condition of label v reads, at reads_bounds[v]:reads_bounds[v + 1]
     reads_bounds: Any
+    facts: Any  # int64[f, 2]: what kind of fact, and which aggregate or position
+    fact_reads: Any  # int32[total]: facts that the condition of label v reads, likewise
+    fact_bounds: Any
+    aggregates: Any  # int64[k, 8]
+    names: Int64s  # [labels] their names as interned strings
     within: int  # NEVER if there is none
     skip_kind: int
     skip_members: int
     lookahead: int
     lookback: int
     budget: int
+    tells_unmatched: bool
+    tells_timeouts: bool
+    framed: bool
+    seeks: bool
+    following: int  # events of a frame behind its first; NEVER: all
 
 
-class Chains(NamedTuple):
-    """The events of each key, linked in order; indices are into the arrays of events."""
+class Store(NamedTuple):
+    """What is known of each event, by index."""
 
-    following: Int64s  # [events] next event of the same key, -1 if none yet
-    oldest: Int64s  # [keys] first event still needed
-    newest: Int64s  # [keys]
-    start: Int64s  # [keys] where the search starts, -1: at the next event to come
-    numbers: Int64s  # [keys] matches found so far
-    deadlines: Int64s  # [keys] when WITHIN decides a pending search
+    times: Int64s
+    plays: Int64s  # bit v: the event alone fits label v
+    links: Int64s  # next event of the same key, -1 if none yet
+    taken: Any  # uint8: is it in a match already
 
 
-@njit(cache=True)
-def _grown(array: Any, needed: int) -> Any:
-    if needed <= array.shape[0]:
-        return array
-    wider = np.zeros(max(needed, 2 * array.shape[0]), dtype=array.dtype)
-    wider[: array.shape[0]] = array
-    return wider
+class Keys(NamedTuple):
+    """What is known of each key."""
+
+    oldest: Int64s  # first event still needed, -1: none
+    newest: Int64s
+    start: Int64s  # where the search starts, -1: at the next event to come
+    numbers: Int64s  # matches found so far
+    deadlines: Int64s  # when WITHIN decides a pending search
+    pending: Int64s  # how many events are still needed
+
+
+class Scratch(NamedTuple):
+    """Room for the events of one key and for the search: as many as the longest key has, and one more."""
+
+    events: Int64s
+    plays: Int64s
+    times: Int64s
+    labels: Int64s
+    same: Int64s  # where the last event of the same label was before this one
+    hidden: Any  # uint8
+    partial: Int64s  # labels of the first way that time cut off
+    marks: Any  # uint64[n, words]
+    sums_i: Any  # int64[n, k, 2]: states of the aggregates before each event
+    sums_f: Any  # float64[n, k, 2]
+
+
+class Output(NamedTuple):
+    """Room for matches, and for the stack of the search: whoever calls gives more when it is used up.
+
+    (An array that is replaced inside of a loop costs the counting of references at each turn.)
+    """
+
+    events: Int64s
+    labels: Int64s
+    hidden: Any  # uint8
+    ends: Int64s
+    starts: Int64s
+    numbers: Int64s
+    fates: Any  # uint8
+    frames: Any  # int64[m, 3 + slots]: instruction, place, lowest place to give back to, guards of loops
 
 
 @njit(cache=True, forceinline=True)
 def _locate(
-    positions: Any, row: int, labels: Any, last_of: Any, events: Int64s, start: int, tested: int, available: int,
-    final: bool,
+    positions: Any, row: int, labels: Any, last_of: Any, start: int, tested: int, lowest: int, highest: int,
+    available: int, final: bool,
 ) -> int:  # fmt: skip
-    """The event a position stands for while events[tested] is under test; MISSING or UNKNOWN if there is none."""
+    """The place a position stands for while place `tested` is under test; MISSING or UNKNOWN if there is none.
+
+    Only places from `lowest` to before `highest` can be seen.
+    """
     single = positions[row, 1]
     if single >= 0 and positions[row, 2] == 0 and positions[row, 3] == 0:
         index = last_of[single]
@@ -74,140 +129,366 @@ def _locate(
     if index < 0:
         return MISSING
     index += positions[row, 4]
+    if index < lowest or index >= highest:
+        return MISSING
     if index >= available:
         return MISSING if final else UNKNOWN
-    return events[index] if index >= 0 else MISSING
+    return index
+
+
+@njit(cache=True)
+def _add_to_sums(
+    label: int, at: int, start: int, aggregates: Any, scratch: Scratch, cells: Cells, ranks: Int64s, trouble: Int64s
+) -> None:
+    """The states of the aggregates behind place `at`, which has the label."""
+    events, _, _, labels, _, _, _, _, sums_i, sums_f = scratch
+    cells_i, cells_i_valid, cells_f, cells_f_valid = cells
+    for k in range(aggregates.shape[0]):
+        sums_i[at + 1, k] = sums_i[at, k]
+        sums_f[at + 1, k] = sums_f[at, k]
+        members = aggregates[k, 1]
+        if members != 0 and not (members >> label) & 1:
+            continue
+        is_new = True
+        if aggregates[k, 6]:
+            for earlier in range(start, at):
+                if (members == 0 or (members >> labels[earlier]) & 1) and is_equal(
+                    aggregates[k, 2], aggregates[k, 3], events[earlier], events[at], cells_i, cells_f
+                ):
+                    is_new = False
+                    break
+        if is_new:
+            add_event(
+                aggregates, k, events[at], sums_i[at + 1], sums_f[at + 1], cells_i, cells_i_valid, cells_f,
+                cells_f_valid, ranks, trouble,
+            )  # fmt: skip
+
+
+@njit(cache=True)
+def _read_facts(
+    label: int, at: int, start: int, lowest: int, highest: int, available: int, final: bool, number: int,
+    rules: Rules, machine: Machine, cells: Cells, scratch: Scratch, last_of: Int64s,
+) -> bool:  # fmt: skip
+    """Fill in the facts that the condition of the label reads; False if one needs an event that may still come."""
+    facts, fact_reads, fact_bounds, visible = rules.facts, rules.fact_reads, rules.fact_bounds, rules.visible
+    for read in range(fact_bounds[label], fact_bounds[label + 1]):
+        slot = fact_reads[read]
+        kind, operand = facts[slot, 0], facts[slot, 1]
+        if kind == OF_NUMBER:
+            machine.fact_integers[slot] = number
+            machine.fact_valid[slot] = 1
+        elif kind == OF_AGGREGATE:
+            read_aggregate(
+                rules.aggregates, operand, scratch.sums_i[at + 1], scratch.sums_f[at + 1], slot,
+                cells.integers, cells.integers_valid, cells.floats, cells.floats_valid,
+                machine.fact_integers, machine.fact_floats, machine.fact_valid,
+            )  # fmt: skip
+        else:
+            place = _locate(
+                rules.positions, operand, scratch.labels, last_of, start, at, lowest, highest, available, final
+            )
+            if place == UNKNOWN:
+                return False
+            in_match = start <= place <= at and (scratch.labels[place] < visible or place == at)
+            machine.fact_valid[slot] = 1 if in_match else 0
+            if in_match:
+                machine.fact_integers[slot] = rules.names[scratch.labels[place]]
+    return True
+
+
+@njit(cache=True)
+def _judge(
+    label: int, at: int, start: int, lowest: int, highest: int, available: int, final: bool, number: int,
+    rules: Rules, machine: Machine, cells: Cells, scratch: Scratch, last_of: Int64s, where: Int64s,
+) -> int:  # fmt: skip
+    """Is the condition of the label true of the event at a place, which has the label already?"""
+    for read in range(rules.reads_bounds[label], rules.reads_bounds[label + 1]):
+        row = rules.reads[read]
+        place = _locate(rules.positions, row, scratch.labels, last_of, start, at, lowest, highest, available, final)
+        if place == UNKNOWN:
+            return NOT_YET
+        where[row] = scratch.events[place] if place >= 0 else MISSING
+    if rules.fact_bounds[label] < rules.fact_bounds[label + 1] and not _read_facts(
+        label, at, start, lowest, highest, available, final, number, rules, machine, cells, scratch, last_of
+    ):
+        return NOT_YET
+    rows, bounds, integers, floats, ranks, ri, rf, rv, trouble, by_rank, facts_i, facts_f, facts_valid = machine
+    cells_i, cells_i_valid, cells_f, cells_f_valid = cells
+    is_true = holds(
+        label, where, rows, bounds, integers, floats, ranks, ri, rf, rv, trouble, by_rank,
+        facts_i, facts_f, facts_valid, cells_i, cells_i_valid, cells_f, cells_f_valid,
+    )  # fmt: skip
+    return YES if is_true else NO
 
 
 @njit(cache=True)
 def search_keys(
-    keys: Int64s, rules: Rules, machine: Machine, cells: Cells, times: Int64s, plays: Int64s, chains: Chains,
-    horizon: int, final: bool,
+    keys: Int64s, order: Int64s, begins: Int64s, ends: Int64s, rules: Rules, machine: Machine, cells: Cells,
+    store: Store, state: Keys, scratch: Scratch, output: Output, horizon: int, final: bool,
 ) -> Any:  # fmt: skip
-    """Search each key from its start on; gives status and the matches as flat arrays."""
-    rows, bounds, integers, floats, ranks, ri, rf, rv, trouble, by_rank, facts_i, facts_f, facts_valid = machine
-    cells_i, cells_i_valid, cells_f, cells_f_valid = cells
-    (code, slots, split_bits, marks_hold_across_starts, positions, reads, reads_bounds, within, skip_kind,
-     skip_members, lookahead, lookback, budget) = rules  # fmt: skip
-    following, oldest, _, starts, numbers, deadlines = chains
-    width = 2 + slots
-    events = np.zeros(256, dtype=np.int64)
-    labels = np.zeros(256, dtype=np.int64)
-    same = np.zeros(256, dtype=np.int64)
-    marks = np.zeros(256, dtype=np.uint64)
-    frames = np.zeros((64, width), dtype=np.int64)
+    """Search each key from its start on; fills in the output.
+
+    order[begins[n]:ends[n]] are the new events of keys[n].  Gives the status, the key it stopped at, how many matches
+    and how many events of matches there are.  With NO_ROOM the key it stopped at has its new events among the pending.
+    """
+    bounds, ranks, trouble = machine.bounds, machine.ranks, machine.trouble
+    operations, first_of, second_of = rules.instructions[0], rules.instructions[1], rules.instructions[2]
+    slots, split_bits, beginnings = rules.slots, rules.split_bits, rules.beginnings
+    within, skip_kind, skip_members, visible = rules.within, rules.skip_kind, rules.skip_members, rules.visible
+    lookahead, lookback, framed = rules.lookahead, rules.lookback, rules.framed
+    aggregates = rules.aggregates
+    sums = aggregates.shape[0]
+    times, all_plays, links, taken = store
+    oldest, _, starts, numbers, deadlines, pending = state
+    events, plays, at_times, labels, same, hidden, partial, marks, _, _ = scratch
+    words = marks.shape[1]
     saved = np.zeros(max(1, slots), dtype=np.int64)
-    where = np.full(positions.shape[0], MISSING, dtype=np.int64)
-    variables = reads_bounds.shape[0] - 1
-    last_of = np.full(max(1, variables), -1, dtype=np.int64)
-    out_events = np.zeros(256, dtype=np.int64)
-    out_labels = np.zeros(256, dtype=np.int64)
-    out_ends = np.zeros(64, dtype=np.int64)
-    out_starts = np.zeros(64, dtype=np.int64)
-    out_numbers = np.zeros(64, dtype=np.int64)
-    count, total = 0, 0
+    where = np.full(rules.positions.shape[0], MISSING, dtype=np.int64)
+    last_of = np.full(max(1, rules.names.shape[0]), -1, dtype=np.int64)
+    out_events, out_labels, out_hidden, out_ends, out_starts, out_numbers, out_fates, frames = output
+    deepest, most, longest = frames.shape[0], out_ends.shape[0], out_events.shape[0]
+    count, total, stopped = 0, 0, keys.shape[0]
     status = MATCHED
 
-    for key in keys:
-        # the events of this key that are still needed, oldest first
-        available = 0
+    for n in range(keys.shape[0]):
+        key = keys[n]
+        # the events of this key that are still needed, oldest first, then the new ones
+        available, start = 0, -1
         event = oldest[key]
-        start = -1
-        while event >= 0:
-            events = _grown(events, available + 1)
-            events[available] = event
+        for _ in range(pending[key]):
             if event == starts[key]:
                 start = available
+            events[available], plays[available], at_times[available] = event, all_plays[event], times[event]
             available += 1
-            event = following[event]
+            event = links[event]
+        for i in range(begins[n], ends[n]):
+            event = order[i]
+            if event == starts[key]:
+                start = available
+            events[available], plays[available], at_times[available] = event, all_plays[event], times[event]
+            available += 1
         if start < 0:
             start = available
-        labels = _grown(labels, available)
-        same = _grown(same, available)
-        marks = _grown(marks, available + 1)
-        marks[: available + 1] = 0
+        if words:
+            marks[: available + 1] = 0
+        steps = 0
+        budget = rules.budget + 1000 * available
 
+        begin = start  # where the search begins: at `start`, or further in a frame that is sought through
         while start < available:
-            # one search: the most preferred match from `start`
-            pc, at, depth, furthest = 0, start, 0, start
-            steps = 0
-            last_of[:] = -1
-            saved[:] = -1
-            began = times[events[start]]
+            lowest = start if framed else 0
+            highest = start + 1 + rules.following if framed and rules.following != NEVER else NEVER
+            pc, at, depth, furthest, cut = 0, begin, 0, begin, -1
+            unmarked = steps + UNMARKED_STEPS
             outcome = FAILED
-            while True:
+            searching = beginnings < 0 or (plays[begin] & beginnings) != 0
+            if searching:
+                for label in range(last_of.shape[0]):
+                    last_of[label] = -1
+                for slot in range(slots):
+                    saved[slot] = -1
+                if sums:
+                    scratch.sums_i[begin] = 0
+                    scratch.sums_f[begin] = 0.0
+            began = at_times[begin]
+            while searching:
                 steps += 1
                 if steps > budget:
                     outcome = TOO_COSTLY
                     break
-                operation = code[pc, 0]
+                operation = operations[pc]
                 ahead = False
-                if operation == CONSUME:
-                    if at >= available:
-                        if not final and not (within != NEVER and horizon - began > within):
+                if operation in (CONSUME, PASS):
+                    label = first_of[pc]
+                    if at >= available or at >= highest or (within != NEVER and at_times[at] - began > within):
+                        if (
+                            available <= at < highest
+                            and not final
+                            and not (within != NEVER and horizon - began > within)
+                        ):
                             outcome = UNDECIDED
                             break
-                    elif (plays[events[at]] >> code[pc, 1]) & 1 and (
-                        within == NEVER or times[events[at]] - began <= within
-                    ):
-                        variable = code[pc, 1]
-                        labels[at] = variable
-                        same[at] = last_of[variable]
-                        last_of[variable] = at
-                        unknown = False
-                        for read in range(reads_bounds[variable], reads_bounds[variable + 1]):
-                            row = reads[read]
-                            found = _locate(positions, row, labels, last_of, events, start, at, available, final)
-                            if found == UNKNOWN:
-                                unknown = True
+                        if rules.tells_timeouts and cut < 0:
+                            for place in range(begin, at):
+                                partial[place] = labels[place]
+                                if labels[place] < visible:
+                                    cut = at
+                    else:
+                        answer = NO
+                        if (plays[at] >> label) & 1:
+                            answer = YES
+                            labels[at] = label
+                            same[at] = last_of[label]
+                            last_of[label] = at
+                            if sums:
+                                _add_to_sums(label, at, begin, aggregates, scratch, cells, ranks, trouble)
+                            if bounds[label] < bounds[label + 1]:
+                                answer = _judge(
+                                    label, at, begin, lowest, highest, available, final, numbers[key] + 1,
+                                    rules, machine, cells, scratch, last_of, where,
+                                )  # fmt: skip
+                            if answer == NOT_YET:
+                                outcome = UNDECIDED
                                 break
-                            where[row] = found
-                        if unknown:
-                            outcome = UNDECIDED
-                            break
-                        if holds(
-                            variable, where, rows, bounds, integers, floats, ranks, ri, rf, rv, trouble, by_rank,
-                            facts_i, facts_f, facts_valid, cells_i, cells_i_valid, cells_f, cells_f_valid,
-                        ):  # fmt: skip
+                            if answer == NO or operation == PASS:
+                                last_of[label] = same[at]
+                        if operation == CONSUME and answer == YES:
+                            hidden[at] = second_of[pc]
+                            ahead = True
+                        elif operation == PASS and answer == NO:
+                            labels[at] = label
+                            same[at] = last_of[label]
+                            last_of[label] = at
+                            if sums:
+                                scratch.sums_i[at + 1] = scratch.sums_i[at]
+                                scratch.sums_f[at + 1] = scratch.sums_f[at]
+                            ahead = True
+                        if ahead:
                             at += 1
                             pc += 1
-                            ahead = True
                             furthest = max(furthest, at)
-                        else:
-                            last_of[variable] = same[at]
                 elif operation == SPLIT:
                     ahead = True
                     bit = split_bits[pc]
-                    if bit >= 0:
+                    if bit >= 0 and steps > unmarked:
                         for slot in range(slots):
                             if at > saved[slot]:
                                 bit += 1 << slot
-                        mark = np.uint64(1) << np.uint64(bit)
-                        if marks[at] & mark:
+                        mark = np.uint64(1) << np.uint64(bit & 63)
+                        if marks[at, bit >> 6] & mark:
                             ahead = False
                         else:
-                            marks[at] |= mark
+                            marks[at, bit >> 6] |= mark
                     if ahead:
-                        if depth == frames.shape[0]:
-                            deeper = np.zeros((2 * depth, width), dtype=np.int64)
-                            deeper[:depth] = frames
-                            frames = deeper
-                        frames[depth, 0] = code[pc, 2]
+                        if depth == deepest:
+                            outcome = NO_ROOM
+                            break
+                        frames[depth, 0] = second_of[pc]
                         frames[depth, 1] = at
+                        frames[depth, 2] = at
                         for slot in range(slots):
-                            frames[depth, 2 + slot] = saved[slot]
+                            frames[depth, 3 + slot] = saved[slot]
                         depth += 1
-                        pc = code[pc, 1]
+                        pc = first_of[pc]
+                elif operation == RUN:
+                    label = first_of[pc]
+                    origin = at
+                    ahead = True
+                    while True:
+                        bit = split_bits[pc]
+                        if bit >= 0 and steps > unmarked:
+                            for slot in range(slots):
+                                if at > saved[slot]:
+                                    bit += 1 << slot
+                            mark = np.uint64(1) << np.uint64(bit & 63)
+                            if marks[at, bit >> 6] & mark:
+                                # from here on all was tried before: nothing is left but to give back
+                                ahead = False
+                                break
+                            marks[at, bit >> 6] |= mark
+                        if at >= available or at >= highest or (within != NEVER and at_times[at] - began > within):
+                            if (
+                                available <= at < highest
+                                and not final
+                                and not (within != NEVER and horizon - began > within)
+                            ):
+                                outcome = UNDECIDED
+                            elif rules.tells_timeouts and cut < 0:
+                                for place in range(begin, at):
+                                    partial[place] = labels[place]
+                                    if labels[place] < visible:
+                                        cut = at
+                            break
+                        if not (plays[at] >> label) & 1:
+                            break
+                        labels[at] = label
+                        same[at] = last_of[label]
+                        last_of[label] = at
+                        hidden[at] = second_of[pc]
+                        if sums:
+                            _add_to_sums(label, at, begin, aggregates, scratch, cells, ranks, trouble)
+                        if bounds[label] < bounds[label + 1]:
+                            answer = _judge(
+                                label, at, begin, lowest, highest, available, final, numbers[key] + 1,
+                                rules, machine, cells, scratch, last_of, where,
+                            )  # fmt: skip
+                            if answer != YES:
+                                last_of[label] = same[at]
+                                if answer == NOT_YET:
+                                    outcome = UNDECIDED
+                                break
+                        at += 1
+                        steps += 1
+                    if outcome == UNDECIDED:
+                        break
+                    furthest = max(furthest, at)
+                    if at > origin:
+                        if depth == deepest:
+                            outcome = NO_ROOM
+                            break
+                        frames[depth, 0] = pc + 1
+                        frames[depth, 1] = at - 1
+                        frames[depth, 2] = origin
+                        for slot in range(slots):
+                            frames[depth, 3 + slot] = saved[slot]
+                        depth += 1
+                    pc += 1
                 elif operation == JUMP:
-                    pc = code[pc, 1]
+                    pc = first_of[pc]
                     ahead = True
                 elif operation == SAVE:
-                    saved[code[pc, 1]] = at
+                    saved[first_of[pc]] = at
                     pc += 1
                     ahead = True
                 elif operation == CHECK:
-                    pc = code[pc, 2] if saved[code[pc, 1]] == at else pc + 1
+                    pc = second_of[pc] if saved[first_of[pc]] == at else pc + 1
                     ahead = True
+                elif operation == AT_START:
+                    ahead = at == 0  # if anything came before, one event of it is kept
+                    pc += 1
+                elif operation == AT_END:
+                    if at >= available and not final:
+                        outcome = UNDECIDED
+                        break
+                    ahead = at >= available
+                    pc += 1
+                elif operation == UNTIL:
+                    # no event from here on fits, as long as WITHIN lasts
+                    label = first_of[pc]
+                    answer, place = NO, at
+                    while place < available and place < highest and at_times[place] - began <= within:
+                        if (plays[place] >> label) & 1:
+                            answer = YES
+                            labels[place] = label
+                            before = last_of[label]
+                            last_of[label] = place
+                            if sums:
+                                if place > at:
+                                    scratch.sums_i[place] = scratch.sums_i[at]
+                                    scratch.sums_f[place] = scratch.sums_f[at]
+                                _add_to_sums(label, place, begin, aggregates, scratch, cells, ranks, trouble)
+                            if bounds[label] < bounds[label + 1]:
+                                answer = _judge(
+                                    label, place, begin, lowest, highest, available, final, numbers[key] + 1,
+                                    rules, machine, cells, scratch, last_of, where,
+                                )  # fmt: skip
+                            last_of[label] = before
+                            if answer != NO:
+                                break
+                        # places behind the match must not look as if they belonged to it
+                        labels[place] = visible
+                        place += 1
+                    if answer == NOT_YET or (
+                        answer == NO
+                        and place >= available
+                        and place < highest
+                        and not final
+                        and horizon - began <= within
+                    ):
+                        outcome = UNDECIDED
+                        break
+                    ahead = answer == NO
+                    pc += 1
                 elif operation == ACCEPT:
                     enough = final or at - 1 + lookahead < available
                     outcome = MATCHED if enough else UNDECIDED
@@ -215,70 +496,98 @@ def search_keys(
                 if not ahead:
                     if depth == 0:
                         break
-                    depth -= 1
-                    pc = frames[depth, 0]
-                    back = frames[depth, 1]
+                    pc = frames[depth - 1, 0]
+                    back = frames[depth - 1, 1]
                     for slot in range(slots):
-                        saved[slot] = frames[depth, 2 + slot]
+                        saved[slot] = frames[depth - 1, 3 + slot]
+                    if back > frames[depth - 1, 2]:
+                        frames[depth - 1, 1] = back - 1
+                    else:
+                        depth -= 1
                     while at > back:
                         at -= 1
                         last_of[labels[at]] = same[at]
+
+            if outcome in (TOO_COSTLY, NO_ROOM):
+                status = outcome
+                break
+            if steps > unmarked and words and (outcome == MATCHED or not rules.marks_hold_across_starts):
+                marks[begin : furthest + 1] = 0
+            if outcome == FAILED and rules.seeks and begin + 1 < highest:
+                begin += 1
+                if begin < available:
+                    continue
+                if not final:
+                    outcome = UNDECIDED
             if outcome == UNDECIDED:
                 break
-            if outcome == TOO_COSTLY:
-                status = TOO_COSTLY
+
+            # what to tell, and where to go on
+            if count + at - start + 2 > most or total + at - begin + 1 > longest:
+                status = NO_ROOM
                 break
-            if outcome == FAILED:
-                if not marks_hold_across_starts:
-                    marks[start : furthest + 1] = 0
-                start += 1
-                continue
-            # a match: events[start:at]
-            numbers[key] += 1
-            if count == out_ends.shape[0]:
-                out_ends = _grown(out_ends, count + 1)
-                out_starts = _grown(out_starts, count + 1)
-                out_numbers = _grown(out_numbers, count + 1)
-            out_events = _grown(out_events, total + at - start)
-            out_labels = _grown(out_labels, total + at - start)
-            for index in range(start, at):
-                out_events[total] = events[index]
-                out_labels[total] = labels[index]
-                total += 1
-            out_ends[count] = total
-            out_starts[count] = events[start]
-            out_numbers[count] = numbers[key]
-            count += 1
-            marks[start : furthest + 1] = 0
-            if at == start or skip_kind == TO_NEXT:
-                start += 1
-            elif skip_kind == PAST_LAST:
-                start = at
-            else:
-                target = -1
-                for index in range(start, at):
-                    if (skip_members >> labels[index]) & 1:
-                        target = index
-                        if skip_kind == TO_FIRST:
-                            break
-                if target <= start:
-                    status = SKIP_MISSING if target < 0 else SKIP_NOWHERE
-                    break
-                start = target
+            fate, until = WHOLE, at
+            tells = outcome == MATCHED
+            following_start = start + 1
+            if outcome == MATCHED:
+                numbers[key] += 1
+                if at > begin and skip_kind == PAST_LAST:
+                    following_start = at
+                elif at > begin and skip_kind != TO_NEXT:
+                    target = -1
+                    for place in range(begin, at):
+                        if (skip_members >> labels[place]) & 1:
+                            target = place
+                            if skip_kind == TO_FIRST:
+                                break
+                    if target <= begin:
+                        status = SKIP_MISSING if target < 0 else SKIP_NOWHERE
+                        break
+                    following_start = target
+            elif framed:
+                tells, fate, until = True, UNMATCHED, begin
+            elif cut >= 0:
+                tells, fate, until = True, TIMED_OUT, cut
+                labels[begin:cut] = partial[begin:cut]
+            if tells:
+                for place in range(begin, until):
+                    if labels[place] < visible:
+                        out_events[total] = events[place]
+                        out_labels[total] = labels[place]
+                        out_hidden[total] = hidden[place]
+                        total += 1
+                        if rules.tells_unmatched:
+                            taken[events[place]] = 1
+                if rules.tells_unmatched and until == begin:
+                    taken[events[begin]] = 1
+                out_ends[count] = total
+                out_starts[count] = events[start]
+                out_numbers[count] = numbers[key] if fate == WHOLE else 0
+                out_fates[count] = fate
+                count += 1
+            if rules.tells_unmatched or framed:
+                first_left = start + 1 if framed else start
+                for place in range(first_left, following_start):
+                    if framed or not taken[events[place]]:
+                        out_ends[count] = total
+                        out_starts[count] = events[place]
+                        out_numbers[count] = 0
+                        out_fates[count] = UNMATCHED
+                        count += 1
+            start = following_start
+            begin = start
         if status != MATCHED:
-            break
+            stopped = n
+            if status != NO_ROOM:
+                break
         # what the key still needs
         keep = max(0, start - lookback)
         oldest[key] = events[keep] if keep < available else -1
+        pending[key] = available - keep if keep < available else 0
         starts[key] = events[start] if start < available else -1
         deadlines[key] = NEVER
         if start < available and within != NEVER:
-            deadlines[key] = times[events[start]] + within
-    return (
-        status,
-        out_events[:total],
-        out_labels[:total],
-        out_ends[:count],
-        out_starts[:count],
-        out_numbers[:count],
-    )
+            deadlines[key] = at_times[start] + within
+        if status == NO_ROOM:
+            break
+    return status, stopped, count, total

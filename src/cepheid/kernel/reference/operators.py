@@ -59,12 +59,11 @@ class ReferenceRowPattern:
 
     def step(self, events: Events, horizon: int, final: bool = False) -> Matches:  # noqa: ARG002
         self._memory.append(events)
-        found: list[tuple[list[int], int, RowMatch]] = []
+        found: list[tuple[list[int], RowMatch]] = []
         for places in self._memory.by_key.values() if final else ():
             rows = [self._memory.rows[place] for place in places]
             times = [self._memory.times[place] for place in places]
-            matches = find_matches(self._program, rows, times)
-            found += [(places, number, match) for number, match in enumerate(matches, 1)]
+            found += [(places, match) for match in find_matches(self._program, rows, times)]
         return self._flatten(found)
 
     def shift(self, events: Int64s, steps: int) -> Int64s:
@@ -77,16 +76,17 @@ class ReferenceRowPattern:
             shifted.append(places[there] if 0 <= there < len(places) else -1)
         return np.array(shifted, dtype=np.int64)
 
-    def _flatten(self, found: list[tuple[list[int], int, RowMatch]]) -> Matches:
-        events = [places[row] for places, _, match in found for row in match.rows]
-        labels = [self._variables.index(label) for _, _, match in found for label in match.labels]
+    def _flatten(self, found: list[tuple[list[int], RowMatch]]) -> Matches:
+        labels = [self._variables.index(label) for _, match in found for label in match.labels]
         return Matches(
             self._variables,
-            np.array(events, dtype=np.int64),
+            np.array([places[row] for places, match in found for row in match.rows], dtype=np.int64),
             np.array(labels, dtype=np.int64),
-            np.cumsum([len(match.rows) for _, _, match in found]).astype(np.int64),
-            np.array([places[match.start] for places, _, match in found], dtype=np.int64),
-            np.array([number for _, number, _ in found], dtype=np.int64),
+            np.cumsum([len(match.rows) for _, match in found]).astype(np.int64),
+            np.array([places[match.start] for places, match in found], dtype=np.int64),
+            np.array([match.number for _, match in found], dtype=np.int64),
+            np.array([match.fate for _, match in found], dtype=np.uint8),
+            np.array([hidden for _, match in found for hidden in match.hidden], dtype=np.uint8),
         )
 
 

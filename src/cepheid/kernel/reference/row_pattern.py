@@ -16,10 +16,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import permutations
+from typing import Any
 
 from cepheid.errors import MatchFailure, PatternTooCostly
-from cepheid.kernel.expression import list_cells
+from cepheid.kernel.expression import Cell, list_leaves
+from cepheid.kernel.matches import TIMED_OUT, UNMATCHED, WHOLE
 from cepheid.kernel.pattern import (
+    Absence,
     Alternation,
     Anchor,
     Concatenation,
@@ -31,6 +34,7 @@ from cepheid.kernel.pattern import (
     RowPatternProgram,
     Skip,
     Term,
+    list_terms,
     show_pattern,
 )
 from cepheid.kernel.reference.evaluate import Bindings, Row, evaluate
@@ -40,11 +44,54 @@ STEP_BUDGET = 5_000_000
 
 @dataclass(frozen=True, slots=True)
 class RowMatch:
-    """Rows of the partition by index, and the variable each is bound to; both are empty in an empty match."""
+    """Rows of the partition by index, and the variable each is bound to; all are empty in an empty match.
+
+    `start` is the row its search started at; `hidden` says which rows are left out of the output.  A row that is in
+    no match has the fate UNMATCHED, a partial match whose time ran out TIMED_OUT; neither has a number.
+    """
 
     start: int
-    rows: tuple[int, ...]
-    labels: tuple[str, ...]
+    rows: tuple[int, ...] = ()
+    labels: tuple[str, ...] = ()
+    hidden: tuple[bool, ...] = ()
+    number: int = 0
+    fate: int = WHOLE
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """What a row is taken as: None for a row that is passed over on the way to the next term (`NOT b`)."""
+
+    variable: str | None
+    hidden: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class HiddenTerm:
+    """A term inside {- -}."""
+
+    variable: str
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """`NOT b` before another term: rows may be passed over, none of them a b."""
+
+    variable: str
+
+
+@dataclass(frozen=True, slots=True)
+class Pass:
+    """One row that is passed over."""
+
+    variable: str
+
+
+@dataclass(frozen=True, slots=True)
+class Until:
+    """`NOT b` at the end: no row that follows is a b, as long as WITHIN lasts."""
+
+    variable: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +110,7 @@ class Loop:
 class Todo:
     """What is left to match: `item` now, then `rest`.  No longer than the pattern is deep."""
 
-    item: RowPattern | Loop
+    item: RowPattern | Loop | HiddenTerm | Gap | Pass | Until
     rest: Todo | None
 
 
@@ -81,43 +128,91 @@ def find_matches(
     """
     assert len(rows) == len(times), "rows and times are of one length"
     budget = STEP_BUDGET if budget is None else budget
-    search = Search(program, rows, times, budget, remembers_failures=sees_only_tested_row(program))
-    matches: list[RowMatch] = []
-    start = 0
-    while start < len(rows):
-        labels = search.find_preferred(start)
-        if labels is None:
-            start += 1
+    search = Search(program, place_absences(program.pattern), rows, times, budget, sees_only_tested_row(program))
+    return find_in_frames(search) if program.frame is not None else find_in_partition(search)
+
+
+def find_in_partition(search: Search) -> list[RowMatch]:
+    """One search after another; where the next one starts, the skip clause says."""
+    program = search.program
+    found: list[RowMatch] = []
+    start, search.number = 0, 1
+    while start < len(search.rows):
+        match = search.find_preferred(start)
+        if match is not None:
+            found.append(match)
+            search.number += 1
+            start = find_next_start(program.skip, match)
             continue
-        matches.append(RowMatch(start, tuple(range(start, start + len(labels))), labels))
-        start = find_next_start(program.skip, matches[-1])
-    return matches
+        if program.timeouts and search.timed_out is not None:
+            found.append(search.timed_out)
+        start += 1
+    if program.unmatched:
+        matched = {row for match in found for row in (match.rows or (match.start,))}
+        found += [RowMatch(row, fate=UNMATCHED) for row in range(len(search.rows)) if row not in matched]
+    return found
+
+
+def find_in_frames(search: Search) -> list[RowMatch]:
+    """WINDOW: for each row its match, if it was not skipped by the match of an earlier one and has one."""
+    frame, count = search.program.frame, len(search.rows)
+    assert frame is not None, "a row pattern of a WINDOW clause"
+    found: list[RowMatch] = []
+    next_row = 0
+    for row in range(count):
+        search.first = row
+        search.end = count if frame.following is None else min(count, row + frame.following + 1)
+        search.failed.clear()
+        match = None
+        for start in range(row, search.end if frame.seek else row + 1) if row >= next_row else ():
+            match = search.find_preferred(start)
+            if match is not None:
+                break
+        if match is None:
+            found.append(RowMatch(row, fate=UNMATCHED))
+            continue
+        to_next = not match.rows or search.program.skip.kind == "to_next"
+        next_row = row + 1 if to_next else find_next_start(search.program.skip, match)
+        found.append(replace(match, start=row))
+    return found
 
 
 @dataclass(slots=True)
 class Search:
-    """One partition being searched; no match can be completed from the places in `failed`."""
+    """One partition being searched; no match can be completed from the places in `failed`.
+
+    `first` and `end`: the rows that may be seen, those of the frame in a WINDOW clause.
+    """
 
     program: RowPatternProgram
+    pattern: RowPattern | Gap | Until
     rows: Sequence[Row]
     times: Sequence[int]
     budget: int
     remembers_failures: bool
     steps: int = 0
+    number: int = 0
+    first: int = 0
+    end: int = field(init=False)
+    timed_out: RowMatch | None = None
     failed: set[tuple[Todo, int]] = field(default_factory=set)
 
-    def find_preferred(self, start: int) -> tuple[str, ...] | None:
-        """The labels of the preferred match that begins at row `start`."""
+    def __post_init__(self) -> None:
+        self.end = len(self.rows)
+
+    def find_preferred(self, start: int) -> RowMatch | None:
+        """The preferred match that begins at row `start`."""
         visited: set[tuple[Todo, int]] = set()
+        self.timed_out = None
         # The search leaves a choice only when all that follows from it has failed, so whatever choice is on
         # top, as many labels as it had taken are still its own.
-        choices: list[Choice] = [(Todo(self.program.pattern, None), 0)]
-        labels: list[str] = []
+        choices: list[Choice] = [(Todo(self.pattern, None), 0)]
+        labels: list[Label] = []
         while choices:
             todo, taken = choices.pop()
             del labels[taken:]
             if todo is None:
-                return tuple(labels)
+                return self.tell_match(start, labels)
             if self.is_worth_trying(todo, start + taken, visited):
                 choices.extend(reversed(self.go_on(todo, start, labels)))
         # After a success, part of `visited` led to it: only what a failed start has visited has failed.
@@ -125,6 +220,18 @@ class Search:
         if self.program.within is None:
             self.failed |= visited
         return None
+
+    def tell_match(self, start: int, labels: Sequence[Label], fate: int = WHOLE) -> RowMatch:
+        """Without the rows that were passed over."""
+        bound = [(start + at, label) for at, label in enumerate(labels) if label.variable is not None]
+        return RowMatch(
+            start,
+            tuple(row for row, _ in bound),
+            tuple(label.variable or "" for _, label in bound),
+            tuple(label.hidden for _, label in bound),
+            self.number if fate == WHOLE else 0,
+            fate,
+        )
 
     def is_worth_trying(self, todo: Todo, row: int, visited: set[tuple[Todo, int]]) -> bool:
         """False where the same was tried in vain before; counts the step where that cannot be remembered."""
@@ -136,27 +243,59 @@ class Search:
         visited.add(place)
         return is_new
 
-    def go_on(self, todo: Todo, start: int, labels: list[str]) -> list[Choice]:
+    def go_on(self, todo: Todo, start: int, labels: list[Label]) -> list[Choice]:
         """The choices that follow, the preferred one first; a term tentatively adds its label."""
         taken = len(labels)
-        if isinstance(todo.item, Term):
-            labels.append(todo.item.variable)
-            fits = self.last_row_fits(start, labels)
-            return [(note_row_taken(todo.rest), taken + 1)] if fits else []
+        match todo.item:
+            case Term(variable=variable) | HiddenTerm(variable=variable):
+                if not self.is_in_time(start, labels) or not self.fits(start, labels, variable):
+                    return []
+                labels.append(Label(variable, isinstance(todo.item, HiddenTerm)))
+                return [(note_row_taken(todo.rest), taken + 1)]
+            case Pass(variable=variable):
+                if not self.is_in_time(start, labels) or self.fits(start, labels, variable):
+                    return []
+                labels.append(Label(None))
+                return [(todo.rest, taken + 1)]
+            case Gap(variable=variable):
+                return [(todo.rest, taken), (Todo(Pass(variable), todo), taken)]
+            case Until(variable=variable):
+                return [(todo.rest, taken)] if self.stays_away(start, labels, variable) else []
         return [(option, taken) for option in list_options(todo, start + taken, len(self.rows))]
 
-    def last_row_fits(self, start: int, labels: Sequence[str]) -> bool:
-        """Whether the last label can be given to its row, the row being bound to it while it is tested."""
-        row = start + len(labels) - 1
-        if row >= len(self.rows):
-            return False
-        if self.program.within is not None and self.times[row] - self.times[start] > self.program.within:
-            return False
-        condition = dict(self.program.conditions).get(labels[-1])
+    def is_in_time(self, start: int, labels: Sequence[Label]) -> bool:
+        """Is there a next row, and is it within WITHIN?  If not, the first way that is cut off here is noted."""
+        row = start + len(labels)
+        within = self.program.within
+        if row < self.end and (within is None or self.times[row] - self.times[start] <= within):
+            return True
+        partial = self.tell_match(start, labels, TIMED_OUT)
+        if self.timed_out is None and partial.rows:
+            self.timed_out = partial
+        return False
+
+    def fits(self, start: int, labels: Sequence[Label], variable: str, ahead: int = 0) -> bool:
+        """Is the condition of the variable true of the next row (or one further ahead), if it is bound to it?"""
+        condition = dict(self.program.conditions).get(variable)
         if condition is None:
             return True
-        bound = range(start, row + 1)
-        return evaluate(condition, Bindings(self.rows, bound, labels).read) is True
+        row = start + len(labels) + ahead
+        bound = [start + at - self.first for at, label in enumerate(labels) if label.variable is not None]
+        names = [label.variable for label in labels if label.variable is not None]
+        seen = self.rows[self.first : self.end]
+        bindings = Bindings(seen, [*bound, row - self.first], [*names, variable], self.number)
+        return evaluate(condition, bindings.read) is True
+
+    def stays_away(self, start: int, labels: Sequence[Label], variable: str) -> bool:
+        """Is no row after the match a b, up to the first row's time + WITHIN?"""
+        assert self.program.within is not None, "an absence at the end needs WITHIN"
+        latest = self.times[start] + self.program.within
+        following = range(start + len(labels), self.end)
+        return not any(
+            self.fits(start, labels, variable, ahead)
+            for ahead, row in enumerate(following)
+            if self.times[row] <= latest
+        )
 
     def count_step(self) -> None:
         self.steps += 1
@@ -165,6 +304,43 @@ class Search:
                 f'pattern "{show_pattern(self.program.pattern)}" was undecided after {self.budget} steps',
                 hint="bound the repetitions, as in {1,20}, or add WITHIN so that a match spans fewer rows",
             )
+
+
+def place_absences(pattern: Any, is_last: bool = True) -> Any:
+    """The pattern with each NOT told as what it means where it stands, and hidden terms as such."""
+    match pattern:
+        case Absence(variable=variable):
+            return Until(variable) if is_last else Gap(variable)
+        case Concatenation(items=items):
+            ends = [is_last and all(is_empty(item) for item in items[at + 1 :]) for at in range(len(items))]
+            return Concatenation(tuple(map(place_absences, items, ends)))
+        case Alternation(options=options):
+            return Alternation(tuple(place_absences(option, is_last) for option in options))
+        case Exclusion(item=item):
+            return hide_terms(place_absences(item, is_last))
+    return pattern
+
+
+def is_empty(pattern: RowPattern) -> bool:
+    """Does it never take a row?"""
+    return not list_terms(pattern)
+
+
+def hide_terms(pattern: Any) -> Any:
+    match pattern:
+        case Term(variable=variable):
+            return HiddenTerm(variable)
+        case Concatenation(items=items):
+            return Concatenation(tuple(map(hide_terms, items)))
+        case Alternation(options=options):
+            return Alternation(tuple(map(hide_terms, options)))
+        case Permutation(items=items):
+            return Permutation(tuple(map(hide_terms, items)))
+        case Repetition(item=item):
+            return replace(pattern, item=hide_terms(item))
+        case Exclusion(item=item):
+            return hide_terms(item)
+    return pattern
 
 
 def sees_only_tested_row(program: RowPatternProgram) -> bool:
@@ -177,9 +353,12 @@ def sees_only_tested_row(program: RowPatternProgram) -> bool:
     iteration.
     """
     return all(
-        cell.position.pick == "last" and cell.position.offset == 0 and cell.position.variables in ((), (variable,))
+        isinstance(leaf, Cell)
+        and leaf.position.pick == "last"
+        and leaf.position.offset == 0
+        and leaf.position.variables in ((), (variable,))
         for variable, condition in program.conditions
-        for cell in list_cells(condition)
+        for leaf in list_leaves(condition)
     )
 
 
@@ -192,7 +371,7 @@ def list_options(todo: Todo, row: int, row_count: int) -> list[Todo | None]:
         case Anchor(at=at):
             return [rest] if row == (0 if at == "start" else row_count) else []
         case Exclusion(item=item):
-            return [Todo(item, rest)]
+            return [Todo(hide_terms(item), rest)]
         case Concatenation(items=(first, *others)):
             return [Todo(first, Todo(Concatenation(tuple(others)), rest))]
         case Alternation(options=options):
@@ -230,7 +409,10 @@ def note_row_taken(todo: Todo | None) -> Todo | None:
 
 
 def find_next_start(skip: Skip, match: RowMatch) -> int:
-    """The row at which the search goes on after a match; after an empty one always the next row."""
+    """The row at which the search goes on after a match; after an empty one always the next row.
+
+    (In a WINDOW clause: the first row that is not skipped.)
+    """
     if not match.rows or skip.kind == "to_next":
         return match.start + 1
     if skip.kind == "past_last":
