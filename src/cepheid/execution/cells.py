@@ -18,6 +18,7 @@ from cepheid.graph.operators.row_pattern import OutputCell
 from cepheid.kernel.columns import Int64s
 from cepheid.kernel.compiled.positions import find_in_matches, navigate_matches, tabulate_positions
 from cepheid.kernel.matches import TIMED_OUT, UNMATCHED, WHOLE, Matches
+from cepheid.kernel.pattern import Frame
 
 
 class Neighbours(Protocol):
@@ -53,8 +54,10 @@ def write_cells(
     if not len(matches):
         return schema.empty_table()
     rows = _rows_of(node, matches)
+    frame = node.program.frame if isinstance(node, RowPattern) else None
     columns = [
-        _write_cell(cell, rows, matches, log, neighbours).cast(schema.field(cell.name).type) for cell in node.cells
+        _write_cell(cell, rows, matches, log, neighbours, frame).cast(schema.field(cell.name).type)
+        for cell in node.cells
     ]
     return pa.Table.from_arrays(columns, schema=schema)
 
@@ -99,8 +102,22 @@ def _order_by_last(last: Int64s) -> Int64s:
     return np.argsort(last, kind="stable")
 
 
+def _stay_in_frame(events: Int64s, rows: OutputRows, frame: Frame, neighbours: Neighbours) -> Int64s:
+    """PREV and NEXT in a WINDOW clause see the frame of the row only."""
+    inside = events >= rows.event
+    if frame.following is not None:
+        last = neighbours.shift(rows.event, frame.following) if frame.following else rows.event
+        inside &= (last < 0) | (events <= last)
+    return np.where(inside, events, -1)
+
+
 def _write_cell(
-    cell: OutputCell, rows: OutputRows, matches: Matches, log: EventLog, neighbours: Neighbours | None
+    cell: OutputCell,
+    rows: OutputRows,
+    matches: Matches,
+    log: EventLog,
+    neighbours: Neighbours | None,
+    frame: Frame | None,
 ) -> pa.ChunkedArray | pa.Array:
     ends = rows.final if cell.final else rows.running
     match cell.kind:
@@ -119,6 +136,8 @@ def _write_cell(
     events = np.where(found >= 0, matches.events[found] if len(matches.events) else 0, -1)
     if cell.position.shift and neighbours is not None:
         events = neighbours.shift(events, cell.position.shift)
+        if frame is not None:
+            events = _stay_in_frame(events, rows, frame, neighbours)
     if cell.kind == "classifier":
         if cell.position.shift:
             found = find_in_matches(events, matches.events, rows.begin, rows.final)

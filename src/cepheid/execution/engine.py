@@ -241,7 +241,8 @@ class Engine:
         assert isinstance(self._matcher, CompiledRowPattern), "the reference twin keeps no snapshots"
         kept, past, taken = self._matcher.live()
         numbers = np.zeros(len(kept), dtype=np.int64)
-        if any(cell.kind == "match_number" for cell in self.node.cells) and kept.any():
+        assert isinstance(self.node, RowPattern), "the matcher fits the node"
+        if self.node.is_numbered and kept.any():
             table = self._log.take_rows(kept)
             numbers[kept] = self._matcher.numbers_of(self._number_keys(table))
         return _Live(kept, np.where(past, PAST, PENDING).astype(np.uint8), numbers, taken)

@@ -15,8 +15,10 @@ from cepheid.graph.predicate import Predicate
 from cepheid.kernel.expression import (
     CURRENT,
     Aggregate,
+    MatchNumber,
     Position,
     list_columns,
+    list_facts,
     show_aggregate,
     show_cell,
     show_expression,
@@ -95,6 +97,14 @@ class RowPattern(PlanNode):
         shown += [f"skip={skip}", f"keys={self.keys}", "rows=all" if self.all_rows else "rows=one"]
         if program.within is not None:
             shown.append(f"within={program.within / 1e6:g}s")
+        if program.unmatched:
+            shown.append("unmatched rows")
+        if program.timeouts:
+            shown.append("timeouts")
+        if program.frame is not None:
+            following = "all" if program.frame.following is None else program.frame.following
+            shown.append(f"frame=({'seek' if program.frame.seek else 'initial'}, following={following})")
+        shown += [predicate.show() for predicate in self.predicates]
         return [*shown, f"cells=[{', '.join(cell.show() for cell in self.cells)}]"]
 
     def condition_columns(self) -> list[str]:
@@ -109,6 +119,10 @@ class RowPattern(PlanNode):
 
     def lookback(self) -> int:
         """How many events before a search a cell may read; one is kept if matches are numbered."""
-        shifts = [-cell.position.shift for cell in self.cells]
-        numbered = any(cell.kind == "match_number" for cell in self.cells)
-        return max([1 if numbered else 0, *shifts])
+        return max([1 if self.is_numbered else 0, *(-cell.position.shift for cell in self.cells)])
+
+    @property
+    def is_numbered(self) -> bool:
+        """Do rows or conditions tell the number of the match?"""
+        facts = [fact for _, condition in self.program.conditions for fact in list_facts(condition)]
+        return any(cell.kind == "match_number" for cell in self.cells) or MatchNumber() in facts

@@ -11,15 +11,14 @@ partition (PREV), are answered for whole batches at once (columnar.py); the othe
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-from cepheid.errors import MatchFailure, NotSupportedYet, PatternTooCostly
+from cepheid.errors import MatchFailure, PatternTooCostly
 from cepheid.kernel.automaton import AT_START, RUN, SPLIT, Automaton, build_automaton, find_beginnings
 from cepheid.kernel.columns import Events, Int64s, Interner
 from cepheid.kernel.compiled.aggregates import WIDTH, tabulate_aggregates
@@ -48,20 +47,17 @@ from cepheid.kernel.compiled.row_search import (
     Store,
     search_keys,
 )
+from cepheid.kernel.condition_reach import is_history_free, list_labels, split_condition
 from cepheid.kernel.expression import (
     Aggregate,
-    Call,
     Cell,
     Classifier,
-    Constant,
     Expression,
     Fact,
     MatchNumber,
-    Position,
     join_conjunction,
     list_cells,
     list_leaves,
-    split_conjunction,
 )
 from cepheid.kernel.matches import Matches
 from cepheid.kernel.pattern import RowPatternProgram, show_pattern
@@ -323,92 +319,6 @@ def _sort_by_key(keys: Int64s, key_count: int) -> Any:
         order[places[keys[i]]] = i
         places[keys[i]] += 1
     return starts, order
-
-
-def list_labels(program: RowPatternProgram, automaton: Automaton) -> dict[str, Expression | None]:
-    """The condition of each label: variables, then absent variables, which are written ~b."""
-    conditions = dict(program.conditions)
-    labels: dict[str, Expression | None] = {variable: conditions.get(variable) for variable in automaton.variables}
-    visible = automaton.variables
-    if automaton.absent:
-        labels = {label: condition and _see_only(condition, visible) for label, condition in labels.items()}
-    for variable in automaton.absent:
-        condition = conditions.get(variable)
-        labels[f"~{variable}"] = condition and _test_absent(condition, variable)
-    return labels
-
-
-def _change_leaves(expression: Expression, change: Callable[[Expression], Expression]) -> Expression:
-    if isinstance(expression, Call):
-        arguments = tuple(_change_leaves(argument, change) for argument in expression.arguments)
-        return Call(expression.function, arguments, expression.kind)
-    return change(expression)
-
-
-def _see_only(condition: Expression, visible: tuple[str, ...]) -> Expression:
-    """Any event of the match: none of those that were passed over."""
-
-    def change(leaf: Expression) -> Expression:
-        match leaf:
-            case Cell(position=position) | Classifier(position=position) if not position.variables:
-                return replace(leaf, position=replace(position, variables=visible))
-            case Aggregate(variables=()):
-                return replace(leaf, variables=visible)
-        return leaf
-
-    return _change_leaves(condition, change)
-
-
-def _test_absent(condition: Expression, variable: str) -> Expression:
-    """The condition of an absent variable: it has no event but the one under test."""
-    tested = f"~{variable}"
-
-    def change(leaf: Expression) -> Expression:
-        match leaf:
-            case Cell(position=position) | Classifier(position=position):
-                is_own = position.variables == (variable,)
-                if position.offset == 0 and (is_own or (not position.variables and position.pick == "last")):
-                    return replace(leaf, position=Position((tested,), shift=position.shift))
-                if is_own:
-                    return Constant(None, leaf.kind)
-                if not position.variables:
-                    raise NotSupportedYet(f'looking back without a variable, in the condition of "{variable}"')
-            case Aggregate(variables=variables) if not variables or variable in variables:
-                raise NotSupportedYet(f'an aggregate over the events of "NOT {variable}"')
-        return leaf
-
-    return _change_leaves(condition, change)
-
-
-def split_condition(
-    condition: Expression | None, label: str, program: RowPatternProgram
-) -> tuple[list[Expression], list[Expression]]:
-    """The parts that are answered for whole batches, and those that are tested while a match is searched."""
-    parts = split_conjunction(condition)
-    alone = [part for part in parts if is_columnar(part, label, framed=program.frame is not None)]
-    return alone, [part for part in parts if part not in alone]
-
-
-def is_columnar(condition: Expression, label: str, framed: bool) -> bool:
-    """Does the condition look at the tested event and events before it only?  (In a frame PREV stops at its start.)"""
-    return is_history_free(condition, label) and all(
-        isinstance(leaf, Cell) and (leaf.position.shift == 0 or (leaf.position.shift < 0 and not framed))
-        for leaf in list_leaves(condition)
-    )
-
-
-def is_history_free(condition: Expression, label: str) -> bool:
-    """Does the condition look only at the tested event and its neighbours in the partition?"""
-    return all(
-        isinstance(leaf, MatchNumber) or (isinstance(leaf, Cell) and is_tested(leaf.position, label))
-        for leaf in list_leaves(condition)
-    )
-
-
-def is_tested(position: Position, label: str) -> bool:
-    """Is the position counted from the event under test?"""
-    own = not position.variables or label in position.variables
-    return position.pick == "last" and position.offset == 0 and own
 
 
 def _write_rules(
