@@ -36,11 +36,11 @@ def measure_spark(events: int, files: int, repeats: int, key_groups: int) -> dic
         spark = build_session("cepheid bench", quiet_log=folder / "spark.log")
         try:
             ours = [
-                _measure(spark, table, files, folder / f"ours-{run}", lambda stream: _cepheid(stream, key_groups))
+                measure_stream(spark, table, files, folder / f"ours-{run}", lambda stream: _cepheid(stream, key_groups))
                 for run in track(range(repeats), "Cepheid", console=Console(stderr=True))
             ]
             naive = [
-                _measure(spark, table, files, folder / f"naive-{run}", _naive)
+                measure_stream(spark, table, files, folder / f"naive-{run}", _naive)
                 for run in track(range(repeats), "by hand", console=Console(stderr=True))
             ]
         finally:
@@ -75,7 +75,7 @@ def _naive(stream: Any) -> Any:
     return run_naive_q5(stream, threshold_for(0.001), 10_000_000)
 
 
-def _measure(spark: Any, table: pa.Table, files: int, folder: Path, make: Callable[[Any], Any]) -> dict[str, Any]:
+def measure_stream(spark: Any, table: pa.Table, files: int, folder: Path, make: Callable[[Any], Any]) -> dict[str, Any]:
     """Run a small batch, then all events in one; give the seconds of that and the rows of both."""
     source = folder / "in"
     write_files(table.slice(0, WARM_UP), source, 2)

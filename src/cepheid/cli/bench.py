@@ -45,6 +45,35 @@ def spark(
         _show(measure_spark(events, files, repeats, key_groups), as_json, save)
 
 
+@bench.command()
+def patterns(
+    events: Annotated[int, typer.Option(help="How many events")] = 5_000_000,
+    repeats: Annotated[int, typer.Option(help="How often")] = 3,
+    on_spark: Annotated[bool, typer.Option("--spark/--no-spark", help="On a Spark stream too")] = True,
+    as_json: AsJson = False,
+    save: Save = None,
+) -> None:
+    """Every strategy and kind of pattern, on one core and on Spark, against a numpy sort."""
+    from cepheid.bench.patterns import measure_patterns
+
+    with told_plainly():
+        _show(measure_patterns(events, repeats, on_spark), as_json, save)
+
+
+@bench.command()
+def latency(
+    rate: Annotated[int, typer.Option(help="Events per second")] = 10_000,
+    seconds: Annotated[float, typer.Option(help="For how long, each pattern")] = 10.0,
+    as_json: AsJson = False,
+    save: Save = None,
+) -> None:
+    """How long a push of 1 to 100 events takes in your own process, and the first push of a new process."""
+    from cepheid.bench.latency import measure_latency
+
+    with told_plainly():
+        _show(measure_latency(rate, seconds), as_json, save)
+
+
 def _show(result: dict[str, Any], as_json: bool, save: Path | None) -> None:
     if save is not None:
         save.mkdir(parents=True, exist_ok=True)
@@ -53,4 +82,26 @@ def _show(result: dict[str, Any], as_json: bool, save: Path | None) -> None:
         typer.echo(json.dumps(result))
         return
     for name, value in result.items():
-        typer.echo(f"{name:28} {value}")
+        if isinstance(value, dict):
+            typer.echo(f"\n{name}")
+            _show_table(value)
+        else:
+            typer.echo(f"{name:28} {value}")
+
+
+def _show_table(rows: dict[str, dict[str, Any]]) -> None:
+    columns = list(next(iter(rows.values())))
+    lines = [["", *columns], *([name, *(_show_value(row[column]) for column in columns)] for name, row in rows.items())]
+    widths = [max(len(line[place]) for line in lines) for place in range(len(lines[0]))]
+    for line in lines:
+        first, *others = (
+            cell.ljust(width) if place == 0 else cell.rjust(width)
+            for place, (cell, width) in enumerate(zip(line, widths, strict=True))
+        )
+        typer.echo("  ".join(["", first, *others]))
+
+
+def _show_value(value: Any) -> str:
+    if isinstance(value, list):
+        return "-".join(map(str, value))
+    return f"{value:,}" if isinstance(value, int) else str(value)

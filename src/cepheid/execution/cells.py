@@ -69,7 +69,8 @@ def _rows_of(node: RowPattern | Sequence, matches: Matches) -> OutputRows:
     last = np.where(
         ends > begins, matches.events[np.maximum(ends - 1, 0)] if len(matches.events) else 0, matches.starts
     )
-    order = _order_by_last(last)
+    is_framed = isinstance(node, RowPattern) and node.program.frame is not None
+    order = _order_by_last(matches.starts if is_framed else last)
     if isinstance(node, RowPattern) and not node.show_empty:
         order = order[(ends[order] > begins[order]) | (fates[order] == UNMATCHED)]
     starts, begins, ends = matches.starts[order], begins[order], ends[order]

@@ -49,9 +49,10 @@ from cepheid.kernel.pattern import (
 )
 
 INSTRUCTION_NAMES = (
-    "consume", "split", "jump", "save", "check", "accept", "at_start", "at_end", "pass", "until", "run",
+    "split", "jump", "save", "check", "accept", "at_start", "at_end", "consume", "run", "pass", "until",
 )  # fmt: skip
-CONSUME, SPLIT, JUMP, SAVE, CHECK, ACCEPT, AT_START, AT_END, PASS, UNTIL, RUN = range(len(INSTRUCTION_NAMES))
+SPLIT, JUMP, SAVE, CHECK, ACCEPT, AT_START, AT_END, CONSUME, RUN, PASS, UNTIL = range(len(INSTRUCTION_NAMES))
+FIRST_TEST = CONSUME  # from here on: instructions that look at an event
 MOST_INSTRUCTIONS = 20_000
 
 

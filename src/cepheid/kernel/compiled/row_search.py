@@ -16,7 +16,20 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
-from cepheid.kernel.automaton import ACCEPT, AT_END, AT_START, CHECK, CONSUME, JUMP, PASS, RUN, SAVE, SPLIT, UNTIL
+from cepheid.kernel.automaton import (
+    ACCEPT,
+    AT_END,
+    AT_START,
+    CHECK,
+    CONSUME,
+    FIRST_TEST,
+    JUMP,
+    PASS,
+    RUN,
+    SAVE,
+    SPLIT,
+    UNTIL,
+)
 from cepheid.kernel.columns import Int64s
 from cepheid.kernel.compiled.aggregates import add_event, is_equal, read_aggregate
 from cepheid.kernel.compiled.evaluate import Cells, Machine, holds
@@ -27,7 +40,7 @@ NEVER = np.iinfo(np.int64).max
 MATCHED, FAILED, UNDECIDED, SKIP_MISSING, SKIP_NOWHERE, TOO_COSTLY, NO_ROOM = range(7)
 PAST_LAST, TO_NEXT, TO_FIRST, TO_LAST = range(4)
 OF_AGGREGATE, OF_CLASSIFIER, OF_NUMBER = range(3)
-NO, YES, NOT_YET = range(3)
+NO, YES, NOT_YET, OVER, TRIED = range(5)
 UNMARKED_STEPS = 256  # a short search is done before marks pay
 
 
@@ -90,7 +103,7 @@ class Scratch(NamedTuple):
     labels: Int64s
     same: Int64s  # where the last event of the same label was before this one
     hidden: Any  # uint8
-    partial: Int64s  # labels of the first way that time cut off
+    partial: Int64s  # labels of the first way that time cut off, doubled, and 1 more where hidden
     marks: Any  # uint64[n, words]
     sums_i: Any  # int64[n, k, 2]: states of the aggregates before each event
     sums_f: Any  # float64[n, k, 2]
@@ -196,29 +209,17 @@ def _read_facts(
     return True
 
 
-@njit(cache=True)
-def _judge(
-    label: int, at: int, start: int, lowest: int, highest: int, available: int, final: bool, number: int,
-    rules: Rules, machine: Machine, cells: Cells, scratch: Scratch, last_of: Int64s, where: Int64s,
-) -> int:  # fmt: skip
-    """Is the condition of the label true of the event at a place, which has the label already?"""
-    for read in range(rules.reads_bounds[label], rules.reads_bounds[label + 1]):
-        row = rules.reads[read]
-        place = _locate(rules.positions, row, scratch.labels, last_of, start, at, lowest, highest, available, final)
-        if place == UNKNOWN:
-            return NOT_YET
-        where[row] = scratch.events[place] if place >= 0 else MISSING
-    if rules.fact_bounds[label] < rules.fact_bounds[label + 1] and not _read_facts(
-        label, at, start, lowest, highest, available, final, number, rules, machine, cells, scratch, last_of
-    ):
-        return NOT_YET
-    rows, bounds, integers, floats, ranks, ri, rf, rv, trouble, by_rank, facts_i, facts_f, facts_valid = machine
-    cells_i, cells_i_valid, cells_f, cells_f_valid = cells
-    is_true = holds(
-        label, where, rows, bounds, integers, floats, ranks, ri, rf, rv, trouble, by_rank,
-        facts_i, facts_f, facts_valid, cells_i, cells_i_valid, cells_f, cells_f_valid,
-    )  # fmt: skip
-    return YES if is_true else NO
+@njit(cache=True, forceinline=True)
+def _mark(marks: Any, at: int, bit: int, slots: int, saved: Int64s) -> bool:
+    """Was it tried before to go on from here?  From now on it was."""
+    for slot in range(slots):
+        if at > saved[slot]:
+            bit += 1 << slot
+    mark = np.uint64(1) << np.uint64(bit & 63)
+    if marks[at, bit >> 6] & mark:
+        return True
+    marks[at, bit >> 6] |= mark
+    return False
 
 
 @njit(cache=True)
@@ -231,7 +232,9 @@ def search_keys(
     order[begins[n]:ends[n]] are the new events of keys[n].  Gives the status, the key it stopped at, how many matches
     and how many events of matches there are.  With NO_ROOM the key it stopped at has its new events among the pending.
     """
-    bounds, ranks, trouble = machine.bounds, machine.ranks, machine.trouble
+    rows, bounds, integers, floats, ranks, ri, rf, rv, trouble, by_rank, facts_i, facts_f, facts_valid = machine
+    cells_i, cells_i_valid, cells_f, cells_f_valid = cells
+    positions, reads, reads_bounds, fact_bounds = rules.positions, rules.reads, rules.reads_bounds, rules.fact_bounds
     operations, first_of, second_of = rules.instructions[0], rules.instructions[1], rules.instructions[2]
     slots, split_bits, beginnings = rules.slots, rules.split_bits, rules.beginnings
     within, skip_kind, skip_members, visible = rules.within, rules.skip_kind, rules.skip_members, rules.visible
@@ -280,6 +283,7 @@ def search_keys(
             highest = start + 1 + rules.following if framed and rules.following != NEVER else NEVER
             pc, at, depth, furthest, cut = 0, begin, 0, begin, -1
             unmarked = steps + UNMARKED_STEPS
+            run_from, look = -1, -1
             outcome = FAILED
             searching = beginnings < 0 or (plays[begin] & beginnings) != 0
             if searching:
@@ -298,67 +302,113 @@ def search_keys(
                     break
                 operation = operations[pc]
                 ahead = False
-                if operation in (CONSUME, PASS):
+                if operation >= FIRST_TEST:
+                    # does the event at a place fit a label?
                     label = first_of[pc]
-                    if at >= available or at >= highest or (within != NEVER and at_times[at] - began > within):
-                        if (
-                            available <= at < highest
-                            and not final
-                            and not (within != NEVER and horizon - began > within)
-                        ):
-                            outcome = UNDECIDED
-                            break
-                        if rules.tells_timeouts and cut < 0:
-                            for place in range(begin, at):
-                                partial[place] = labels[place]
-                                if labels[place] < visible:
-                                    cut = at
-                    else:
-                        answer = NO
-                        if (plays[at] >> label) & 1:
-                            answer = YES
-                            labels[at] = label
-                            same[at] = last_of[label]
-                            last_of[label] = at
-                            if sums:
-                                _add_to_sums(label, at, begin, aggregates, scratch, cells, ranks, trouble)
-                            if bounds[label] < bounds[label + 1]:
-                                answer = _judge(
-                                    label, at, begin, lowest, highest, available, final, numbers[key] + 1,
-                                    rules, machine, cells, scratch, last_of, where,
-                                )  # fmt: skip
-                            if answer == NOT_YET:
-                                outcome = UNDECIDED
-                                break
-                            if answer == NO or operation == PASS:
-                                last_of[label] = same[at]
-                        if operation == CONSUME and answer == YES:
+                    if operation == RUN and run_from < 0:
+                        run_from = at
+                    look = max(look, at) if operation == UNTIL else at
+                    answer = NO
+                    is_open = look < available and look < highest
+                    is_open = is_open and (within == NEVER or at_times[look] - began <= within)
+                    may_mark = operation == RUN and split_bits[pc] >= 0 and steps > unmarked
+                    if may_mark and _mark(marks, look, split_bits[pc], slots, saved):
+                        is_open, answer = False, TRIED
+                    if is_open and (plays[look] >> label) & 1:
+                        answer = YES
+                        labels[look] = label
+                        same[look] = last_of[label]
+                        last_of[label] = look
+                        if sums:
+                            if look > at:
+                                scratch.sums_i[look] = scratch.sums_i[at]
+                                scratch.sums_f[look] = scratch.sums_f[at]
+                            _add_to_sums(label, look, begin, aggregates, scratch, cells, ranks, trouble)
+                        if bounds[label] < bounds[label + 1]:
+                            for read in range(reads_bounds[label], reads_bounds[label + 1]):
+                                row = reads[read]
+                                place = _locate(
+                                    positions, row, labels, last_of, begin, look, lowest, highest, available, final
+                                )
+                                if place == UNKNOWN:
+                                    answer = NOT_YET
+                                    break
+                                where[row] = events[place] if place >= 0 else MISSING
+                            if fact_bounds[label] < fact_bounds[label + 1] and not _read_facts(
+                                label, look, begin, lowest, highest, available, final, numbers[key] + 1,
+                                rules, machine, cells, scratch, last_of,
+                            ):  # fmt: skip
+                                answer = NOT_YET
+                            if answer == YES and not holds(
+                                label, where, rows, bounds, integers, floats, ranks, ri, rf, rv, trouble, by_rank,
+                                facts_i, facts_f, facts_valid, cells_i, cells_i_valid, cells_f, cells_f_valid,
+                            ):  # fmt: skip
+                                answer = NO
+                        if answer != YES or operation > RUN:
+                            last_of[label] = same[look]
+                    elif not is_open and answer == NO:
+                        waits = available <= look < highest and not final
+                        answer = NOT_YET if waits and (within == NEVER or horizon - began <= within) else OVER
+                    if answer == NOT_YET:
+                        outcome = UNDECIDED
+                        break
+                    if answer == OVER and rules.tells_timeouts and cut < 0 and operation != UNTIL:
+                        for place in range(begin, at):
+                            partial[place] = 2 * labels[place] + hidden[place]
+                            if labels[place] < visible:
+                                cut = at
+                    # what follows from it
+                    if operation == CONSUME:
+                        ahead = answer == YES
+                        if ahead:
                             hidden[at] = second_of[pc]
-                            ahead = True
-                        elif operation == PASS and answer == NO:
+                    elif operation == RUN:
+                        ahead = True
+                        if answer == YES:
+                            hidden[at] = second_of[pc]
+                            at += 1
+                            continue
+                        furthest = max(furthest, at)
+                        if at > run_from:
+                            if depth == deepest:
+                                outcome = NO_ROOM
+                                break
+                            frames[depth, 0] = pc + 1
+                            frames[depth, 1] = at - 1
+                            frames[depth, 2] = run_from
+                            for slot in range(slots):
+                                frames[depth, 3 + slot] = saved[slot]
+                            depth += 1
+                        run_from = -1
+                        pc += 1
+                        if answer != TRIED:
+                            continue
+                        ahead = False  # from here on all was tried before: nothing is left but to give back
+                    elif operation == PASS:
+                        ahead = answer == NO
+                        if ahead:
                             labels[at] = label
                             same[at] = last_of[label]
                             last_of[label] = at
                             if sums:
                                 scratch.sums_i[at + 1] = scratch.sums_i[at]
                                 scratch.sums_f[at + 1] = scratch.sums_f[at]
-                            ahead = True
-                        if ahead:
-                            at += 1
-                            pc += 1
-                            furthest = max(furthest, at)
+                    else:
+                        if answer == NO:
+                            labels[look] = visible  # it must not look as if it belonged to the match
+                            look += 1
+                            continue
+                        look = -1
+                        pc += 1
+                        ahead = answer == OVER
+                    if ahead and operation != UNTIL:
+                        at += 1
+                        pc += 1
+                        furthest = max(furthest, at)
                 elif operation == SPLIT:
                     ahead = True
-                    bit = split_bits[pc]
-                    if bit >= 0 and steps > unmarked:
-                        for slot in range(slots):
-                            if at > saved[slot]:
-                                bit += 1 << slot
-                        mark = np.uint64(1) << np.uint64(bit & 63)
-                        if marks[at, bit >> 6] & mark:
-                            ahead = False
-                        else:
-                            marks[at, bit >> 6] |= mark
+                    if split_bits[pc] >= 0 and steps > unmarked:
+                        ahead = not _mark(marks, at, split_bits[pc], slots, saved)
                     if ahead:
                         if depth == deepest:
                             outcome = NO_ROOM
@@ -370,69 +420,6 @@ def search_keys(
                             frames[depth, 3 + slot] = saved[slot]
                         depth += 1
                         pc = first_of[pc]
-                elif operation == RUN:
-                    label = first_of[pc]
-                    origin = at
-                    ahead = True
-                    while True:
-                        bit = split_bits[pc]
-                        if bit >= 0 and steps > unmarked:
-                            for slot in range(slots):
-                                if at > saved[slot]:
-                                    bit += 1 << slot
-                            mark = np.uint64(1) << np.uint64(bit & 63)
-                            if marks[at, bit >> 6] & mark:
-                                # from here on all was tried before: nothing is left but to give back
-                                ahead = False
-                                break
-                            marks[at, bit >> 6] |= mark
-                        if at >= available or at >= highest or (within != NEVER and at_times[at] - began > within):
-                            if (
-                                available <= at < highest
-                                and not final
-                                and not (within != NEVER and horizon - began > within)
-                            ):
-                                outcome = UNDECIDED
-                            elif rules.tells_timeouts and cut < 0:
-                                for place in range(begin, at):
-                                    partial[place] = labels[place]
-                                    if labels[place] < visible:
-                                        cut = at
-                            break
-                        if not (plays[at] >> label) & 1:
-                            break
-                        labels[at] = label
-                        same[at] = last_of[label]
-                        last_of[label] = at
-                        hidden[at] = second_of[pc]
-                        if sums:
-                            _add_to_sums(label, at, begin, aggregates, scratch, cells, ranks, trouble)
-                        if bounds[label] < bounds[label + 1]:
-                            answer = _judge(
-                                label, at, begin, lowest, highest, available, final, numbers[key] + 1,
-                                rules, machine, cells, scratch, last_of, where,
-                            )  # fmt: skip
-                            if answer != YES:
-                                last_of[label] = same[at]
-                                if answer == NOT_YET:
-                                    outcome = UNDECIDED
-                                break
-                        at += 1
-                        steps += 1
-                    if outcome == UNDECIDED:
-                        break
-                    furthest = max(furthest, at)
-                    if at > origin:
-                        if depth == deepest:
-                            outcome = NO_ROOM
-                            break
-                        frames[depth, 0] = pc + 1
-                        frames[depth, 1] = at - 1
-                        frames[depth, 2] = origin
-                        for slot in range(slots):
-                            frames[depth, 3 + slot] = saved[slot]
-                        depth += 1
-                    pc += 1
                 elif operation == JUMP:
                     pc = first_of[pc]
                     ahead = True
@@ -451,43 +438,6 @@ def search_keys(
                         outcome = UNDECIDED
                         break
                     ahead = at >= available
-                    pc += 1
-                elif operation == UNTIL:
-                    # no event from here on fits, as long as WITHIN lasts
-                    label = first_of[pc]
-                    answer, place = NO, at
-                    while place < available and place < highest and at_times[place] - began <= within:
-                        if (plays[place] >> label) & 1:
-                            answer = YES
-                            labels[place] = label
-                            before = last_of[label]
-                            last_of[label] = place
-                            if sums:
-                                if place > at:
-                                    scratch.sums_i[place] = scratch.sums_i[at]
-                                    scratch.sums_f[place] = scratch.sums_f[at]
-                                _add_to_sums(label, place, begin, aggregates, scratch, cells, ranks, trouble)
-                            if bounds[label] < bounds[label + 1]:
-                                answer = _judge(
-                                    label, place, begin, lowest, highest, available, final, numbers[key] + 1,
-                                    rules, machine, cells, scratch, last_of, where,
-                                )  # fmt: skip
-                            last_of[label] = before
-                            if answer != NO:
-                                break
-                        # places behind the match must not look as if they belonged to it
-                        labels[place] = visible
-                        place += 1
-                    if answer == NOT_YET or (
-                        answer == NO
-                        and place >= available
-                        and place < highest
-                        and not final
-                        and horizon - began <= within
-                    ):
-                        outcome = UNDECIDED
-                        break
-                    ahead = answer == NO
                     pc += 1
                 elif operation == ACCEPT:
                     enough = final or at - 1 + lookahead < available
@@ -548,7 +498,8 @@ def search_keys(
                 tells, fate, until = True, UNMATCHED, begin
             elif cut >= 0:
                 tells, fate, until = True, TIMED_OUT, cut
-                labels[begin:cut] = partial[begin:cut]
+                for place in range(begin, cut):
+                    labels[place], hidden[place] = partial[place] >> 1, partial[place] & 1
             if tells:
                 for place in range(begin, until):
                     if labels[place] < visible:

@@ -1,0 +1,112 @@
+"""Patterns over whole tables in one process on one core, and on a Spark stream, as ratios to a numpy sort.
+
+The sort (argsort of as many int32) runs in the same process, before and after each pattern: a machine that slows
+down slows both.
+"""
+
+from __future__ import annotations
+
+import os
+import statistics
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from rich.console import Console
+from rich.progress import track
+
+import cepheid as cep
+from cepheid.bench.machine import describe_machine
+from cepheid.bench.pattern_queries import PATTERNS
+from cepheid.bench.spark import WARM_UP, measure_stream
+from cepheid.bench.study_data import generate_events
+from cepheid.execution.spark.session import build_session
+from cepheid.kernel.compiled.warm_up import compile_kernels
+
+
+def measure_patterns(events: int, repeats: int, on_spark: bool) -> dict[str, Any]:
+    compile_kernels()
+    table = generate_events(WARM_UP + events)
+    with one_core():
+        embedded = _measure_embedded(table.slice(WARM_UP), repeats)
+    result = {
+        "benchmark": "patterns",
+        "question": "the study's events, 10 s windows, MAX_ID 10,000; embedded on one core, Spark on local[2]",
+        **describe_machine(),
+        "events": events,
+        "seed": 1,
+        "repeats": repeats,
+        "embedded": embedded,
+    }
+    return {**result, "spark": _measure_spark(table, events, repeats)} if on_spark else result
+
+
+@contextmanager
+def one_core() -> Iterator[None]:
+    """Keep this process on one core."""
+    if not hasattr(os, "sched_setaffinity"):
+        yield
+        return
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {min(before)})
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)
+
+
+def _measure_embedded(table: pa.Table, repeats: int) -> dict[str, Any]:
+    ids = table.column("id").to_numpy()
+    found: dict[str, Any] = {}
+    for name, text in track(PATTERNS.items(), "embedded", console=Console(stderr=True)):
+        rows = len(cep.sql(text, events=table))  # the first run loads kernels and touches memory
+        sorts, runs = [], []
+        for _ in range(repeats):
+            sorts.append(_time(lambda: np.argsort(ids)))
+            runs.append(_time(lambda text=text: cep.sql(text, events=table)))  # type: ignore[misc]
+        found[name] = _tell(len(table), rows, statistics.median(sorts), runs)
+    return found
+
+
+def _measure_spark(table: pa.Table, events: int, repeats: int) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    ids = table.column("id").to_numpy()[:events]
+    with tempfile.TemporaryDirectory(prefix="cepheid-bench-", ignore_cleanup_errors=True) as name:
+        folder = Path(name)
+        spark = build_session("cepheid bench", quiet_log=folder / "spark.log")
+        try:
+            for place, (title, text) in enumerate(track(PATTERNS.items(), "on Spark", console=Console(stderr=True))):
+
+                def run(stream: Any, text: str = text) -> Any:
+                    return cep.sql(text, events=stream, lateness=timedelta(0))
+
+                runs = [measure_stream(spark, table, 4, folder / f"{place}-{number}", run) for number in range(repeats)]
+                sort_s = _time(lambda: np.argsort(ids))
+                found[title] = _tell(events, runs[0]["rows"], sort_s, [one["s"] for one in runs])
+        finally:
+            spark.stop()
+    return found
+
+
+def _tell(events: int, rows: int, sort_s: float, runs: list[float]) -> dict[str, Any]:
+    median = statistics.median(runs)
+    return {
+        "rows": rows,
+        "s": round(median, 3),
+        "spread_s": [round(min(runs), 3), round(max(runs), 3)],
+        "events_per_s": round(events / median),
+        "sort_s": round(sort_s, 3),
+        "ratio_to_sort": round(sort_s / median, 2),
+    }
+
+
+def _time(action: Callable[[], Any]) -> float:
+    began = time.perf_counter()
+    action()
+    return time.perf_counter() - began
