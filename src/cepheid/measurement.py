@@ -30,6 +30,7 @@ class BatchMeasurement:
     rows: int
     late: int
     rejected: int
+    dropped: int
     duration_ms: float
     events_per_s: float
     horizon_ms: int | None

@@ -31,7 +31,7 @@ from cepheid.execution.cells import write_schema
 from cepheid.execution.engine import Engine, unite_schemas
 from cepheid.execution.spark.direct_ingest import DirectInput, find_direct_input, make_reader
 from cepheid.execution.spark.envelopes import ENVELOPE_SCHEMA, make_packer, open_envelopes
-from cepheid.execution.spark.processor import OUTPUT_SCHEMA, PatternProcessor, PatternTask
+from cepheid.execution.spark.processor import COUNTED, OUTPUT_SCHEMA, PatternProcessor, PatternTask
 from cepheid.execution.spark.rejections import remember_rejections, watch_rejections
 from cepheid.execution.spark.schemas import arrow_schema
 from cepheid.graph.column_origin import name_columns, trace_column
@@ -275,7 +275,7 @@ def _run_stream(
         outputMode="append",
         timeMode="processingTime",
     )
-    counted = stage.observe("cepheid", *(F.sum(name).alias(name) for name in ("events", "rejected", "late", "rows")))
+    counted = stage.observe("cepheid", *(F.sum(name).alias(name) for name in COUNTED))
     return counted.select("payload").mapInArrow(_make_unpacker(cells), from_arrow_schema(cells))
 
 

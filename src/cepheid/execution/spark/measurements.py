@@ -15,7 +15,9 @@ def read_measurements(query: Any) -> list[BatchMeasurement]:
 
 def _read_progress(progress: Any) -> BatchMeasurement:
     counted = progress["observedMetrics"].get("cepheid")
-    counts = {name: int(counted[name] or 0) if counted else 0 for name in ("events", "rows", "late", "rejected")}
+    counts = {
+        name: int(counted[name] or 0) if counted else 0 for name in ("events", "rows", "late", "rejected", "dropped")
+    }
     duration_ms = float(progress["durationMs"].get("triggerExecution", 0))
     watermark = progress["eventTime"].get("watermark")
     return BatchMeasurement(

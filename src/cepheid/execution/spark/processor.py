@@ -27,7 +27,8 @@ from cepheid.execution.spark.envelopes import open_envelopes
 from cepheid.execution.state_segments import StoredState, load_state, plan_change
 from cepheid.graph.operators import RowPattern, Sequence
 
-OUTPUT_SCHEMA = "events long, rejected long, late long, rows long, payload binary"
+COUNTED = ("events", "rejected", "late", "rows", "dropped")
+OUTPUT_SCHEMA = ", ".join([*(f"{name} long" for name in COUNTED), "payload binary"])
 MOST_CACHED = 256
 
 _engines: dict[tuple[str, int], tuple[str, Engine, StoredState]] = {}
@@ -90,7 +91,7 @@ class PatternProcessor(StatefulProcessor):
         self._keep_late(engine)
         self._save(group, engine, stored, header.get("timer"), timer_values)
         after = engine.counts.as_dict()
-        changes = {name: [after[name] - before[name]] for name in ("events", "rejected", "late", "rows")}
+        changes = {name: [after[name] - before[name]] for name in COUNTED}
         payload = write_table(cells) if len(cells) else None
         return pd.DataFrame({**changes, "payload": pd.Series([payload], dtype="object")})
 

@@ -1,0 +1,112 @@
+"""Every golden case of matching as a batch on Spark: one job that unites them all."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from functools import reduce
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import cepheid as cep
+from cepheid.errors import CepheidError
+
+sys.path.append(str(Path(__file__).parent.parent / "golden"))
+from golden_files import HERE, Case, is_failure, read_cases, read_events, split_rows, write_cell
+
+pytestmark = pytest.mark.spark
+
+CASES = {path.stem: read_cases(path)[0] for path in sorted((HERE / "matching").glob("*.txt"))}
+
+
+def start(spark: Any, case: Case) -> Any:
+    """The case as a DataFrame; nothing runs yet."""
+    tables = read_events(case.events)
+    frames = {name: spark.createDataFrame(table).coalesce(1) for name, table in tables.items()}
+    return cep.sql(case.query, key_groups=1, **frames)
+
+
+def as_json(frame: Any, name: str) -> Any:
+    """All rows of all cases in one shape: name of the case, row as JSON."""
+    from pyspark.sql.functions import col, lit, struct, to_json
+
+    row = to_json(struct(*(col(f"`{column}`") for column in frame.columns)), {"ignoreNullFields": "false"})
+    return frame.select(lit(name).alias("case"), row.alias("row"))
+
+
+@pytest.fixture
+def small_jobs(spark: Any) -> Iterator[Any]:
+    """Hundreds of tiny plans: what pays for large ones is switched off."""
+    settings = {
+        "spark.sql.shuffle.partitions": "1",
+        "spark.sql.adaptive.enabled": "false",
+        "spark.sql.codegen.wholeStage": "false",
+        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    }
+    before = {name: spark.conf.get(name, None) for name in settings}
+    for name, value in settings.items():
+        spark.conf.set(name, value)
+    yield spark
+    for name, value in before.items():
+        spark.conf.unset(name) if value is None else spark.conf.set(name, value)
+
+
+def test_every_case_gives_the_same_rows_on_spark(small_jobs: Any) -> None:
+    from pyspark.sql.types import StructType
+
+    frames = {name: start(small_jobs, case) for name, case in CASES.items() if not is_failure(case)}
+    united = reduce(lambda one, other: one.union(other), (as_json(frame, name) for name, frame in frames.items()))
+    found: dict[str, list[str]] = {name: [] for name in frames}
+    for name, row in united.collect():
+        found[name].append(row)
+    wrong = []
+    for name, rows in found.items():
+        schema: StructType = frames[name].schema
+        texts = [" | ".join(write_row(row, schema)) for row in rows]
+        if split_rows("\n".join([" | ".join(schema.names), *texts])) != split_rows(CASES[name].expected):
+            wrong.append((name, texts))
+    assert not wrong, f"{len(wrong)} of {len(found)}: {wrong[:5]}"
+
+
+def write_row(row: str, schema: Any) -> list[str]:
+    """The cells of a JSON row as in golden files."""
+    values = json.loads(row)
+    return [write_cell(read_value(values[field.name], field.dataType)) for field in schema]
+
+
+def read_value(value: Any, kind: Any) -> Any:
+    from pyspark.sql import types
+
+    if value is None:
+        return None
+    match kind:
+        case types.TimestampType():
+            return datetime.fromisoformat(value).astimezone(UTC).replace(tzinfo=None)
+        case types.TimestampNTZType():
+            return datetime.fromisoformat(value)
+        case types.DateType():
+            return datetime.fromisoformat(value).date()
+        case types.DecimalType():
+            return Decimal(str(value)).quantize(Decimal(1).scaleb(-kind.scale))
+        case types.DoubleType() | types.FloatType():
+            return float(value)
+        case types.DayTimeIntervalType():
+            clock = re.search(r"(\d+) (\d+):(\d+):([\d.]+)", value)
+            assert clock is not None, value
+            days, hours, minutes, seconds = map(float, clock.groups())
+            return timedelta(days=days, hours=hours, minutes=minutes, seconds=seconds)
+        case types.ArrayType():
+            return [read_value(item, kind.elementType) for item in value]
+    return value
+
+
+@pytest.mark.parametrize("name", [name for name, case in CASES.items() if is_failure(case)])
+def test_data_that_break_a_rule_fail_on_spark(spark: Any, name: str) -> None:
+    with pytest.raises((CepheidError, Exception), match="AFTER MATCH SKIP"):
+        start(spark, CASES[name]).collect()
