@@ -115,8 +115,10 @@ def write_cell(value: Any) -> str:
             return f"{value:g}"
         case datetime():
             return f"{(value - EPOCH).total_seconds():g}"
-        case timedelta() | pa.MonthDayNano():
-            return f"{value.nanoseconds / 1e9:g} s" if isinstance(value, pa.MonthDayNano) else f"{value}"
+        case timedelta():
+            return f"{value.total_seconds():g} s"
+        case pa.MonthDayNano():
+            return f"{value.nanoseconds / 1e9:g} s"
     return str(value)
 
 
