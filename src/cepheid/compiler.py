@@ -26,7 +26,7 @@ from cepheid.language.binder import bind_query
 from cepheid.language.parser import parse_query
 from cepheid.language.scope import Describe
 from cepheid.language.state_bounds import HOW_TO_BOUND, explain_unbounded
-from cepheid.language.syntax import MatchRecognizeClause, ParsedQuery
+from cepheid.language.syntax import ParsedQuery, SequenceClause
 from cepheid.placement.place_by_nature import place_by_nature
 from cepheid.placement.placed_graph import PlacedGraph
 from cepheid.rewrite.rewriter import Application, rewrite_graph
@@ -121,7 +121,7 @@ def _explain_parsed(parsed: ParsedQuery) -> str:
     lines = [f"query: {parsed.relation.sql(dialect='trino')}"]
     for clause in parsed.clauses:
         written = " ".join(parsed.text[clause.span.start : clause.span.end].split())
-        source = f"{clause.source.sql(dialect='trino')} " if isinstance(clause, MatchRecognizeClause) else ""
+        source = f"{clause.source.sql(dialect='trino')} " if not isinstance(clause, SequenceClause) else ""
         lines.append(f"{clause.placeholder}: {source}{written}")
     return "\n".join(lines)
 

@@ -11,7 +11,15 @@ from sqlglot import exp
 from cepheid.errors import CepheidError, Span
 from cepheid.kernel.pattern import list_terms, show_pattern
 from cepheid.language.parser import parse_query, span_of
-from cepheid.language.syntax import MatchRecognizeClause, Name, ParsedQuery, SequenceClause, Subset, Within
+from cepheid.language.syntax import (
+    MatchRecognizeClause,
+    Name,
+    ParsedQuery,
+    SequenceClause,
+    Subset,
+    WindowClause,
+    Within,
+)
 
 FULL = """SELECT m.first_x, m.n -- a comment
 FROM buses AS b MATCH_RECOGNIZE (
@@ -37,7 +45,15 @@ SELECT * FROM (SELECT * FROM w MATCH_RECOGNIZE (PATTERN (b)) AS i) AS s MATCH_RE
 JOIN (VALUES (1, 2), (3, 4)) AS v(id, x) MATCH_RECOGNIZE (ORDER BY id PATTERN (d)) ON true,
 PATTERN SEQ(e x, f y) WITHIN 5 s"""
 
-LONG_QUERIES = [FULL, SASE, NESTED]
+WINDOWS = """SELECT id, m OVER w, 1 + count(*) OVER w AS n, rank() OVER v, first_value(y.x) OVER (
+  ORDER BY ts ROWS BETWEEN CURRENT ROW AND 5 FOLLOWING PATTERN (a)) AS f
+FROM t AS y WHERE x > 0
+WINDOW v AS (ORDER BY x), w AS (
+  PARTITION BY k ORDER BY ts MEASURES LAST(b.x) AS m ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING
+  AFTER MATCH SKIP TO NEXT ROW SEEK PATTERN (a NOT c b+) WITHIN 5 s SUBSET u = (a, b) DEFINE b AS b.x > avg(u.x))
+ORDER BY m OVER w LIMIT 3"""
+
+LONG_QUERIES = [FULL, SASE, NESTED, WINDOWS]
 
 
 def match_recognize(body: str) -> MatchRecognizeClause:
@@ -343,6 +359,67 @@ def test_a_table_may_be_called_pattern(item: str) -> None:
     assert (query.relation.sql(), query.clauses) == (f"SELECT * FROM {item}", ())
 
 
+# --- WINDOW ---------------------------------------------------------------------------------------------
+
+
+def windows(query: str) -> list[WindowClause]:
+    clauses = parse_query(query).clauses
+    found = [clause for clause in clauses if isinstance(clause, WindowClause)]
+    assert len(found) == len(clauses)
+    return found
+
+
+def test_windows_with_a_pattern_become_items_of_from() -> None:
+    assert parse_query(WINDOWS).relation.sql("trino") == (
+        'SELECT id, "_over_1" AS "m", 1 + "_over_2" AS n, RANK() OVER v, "_over_3" AS f FROM _cep_2 AS "y" '
+        'WINDOW v AS (ORDER BY x) ORDER BY "_over_4" LIMIT 3'
+    )
+
+
+def test_what_a_window_says() -> None:
+    named, inline = windows(WINDOWS)
+    assert named.source.sql("trino") == '(SELECT * FROM t AS y WHERE x > 0) AS "y"'
+    assert inline.source.sql("trino") == '_cep_1 AS "y"'
+    assert (named.seek, named.following, inline.seek, inline.following) == (True, None, False, 5)
+    assert [measure.name.text for measure in named.measures] == ["m"]
+    assert named.after_match.kind == "to_next"
+    assert show_pattern(named.pattern) == "a NOT c b+"
+    assert (named.within, named.subsets) == (Within(timedelta(seconds=5)), (Subset(Name("u"), (Name("a"), Name("b"))),))
+    written = [(function.output, function.expression.sql()) for function in named.functions]
+    assert written == [("_over_1", "m"), ("_over_2", "COUNT(*)"), ("_over_4", "m")]
+    assert [function.expression.sql() for function in inline.functions] == ["FIRST_VALUE(y.x)"]
+    assert cut(WINDOWS, named.pattern_span) == "(a NOT c b+)"
+    assert cut(WINDOWS, named.head) == "("
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT x AS over FROM t",
+        "SELECT SUM(x) OVER w FROM t WINDOW w AS (PARTITION BY k)",
+        "SELECT SUM(x) OVER (ORDER BY PATTERN(x)) FROM t",
+        "SELECT SUM(x) OVER (PARTITION BY k, PATTERN(x)) FROM t",
+        "SELECT x FROM t WINDOW w AS (ORDER BY pattern)",
+    ],
+)
+def test_windows_without_a_pattern_stay_with_the_host(query: str) -> None:
+    parsed = parse_query(query)
+    assert (parsed.relation.sql("trino"), parsed.clauses) == (query, ())
+
+
+def test_names_of_windows_are_those_of_the_nearest_select() -> None:
+    inner = "SELECT m OVER w AS n FROM t WINDOW w AS (ORDER BY a MEASURES x.b AS m {frame} PATTERN (x))"
+    text = f"SELECT n OVER w FROM ({inner}) WINDOW w AS (ORDER BY n MEASURES x.n AS n {{frame}} PATTERN (x x))"
+    found = windows(text.format(frame="ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING"))
+    assert [show_pattern(clause.pattern) for clause in found] == ["x", "x x"]
+
+
+def test_a_window_without_use_is_left_out() -> None:
+    text = "SELECT a FROM t WINDOW w AS (ORDER BY a ROWS BETWEEN CURRENT ROW AND 1 FOLLOWING PATTERN (x))"
+    parsed = parse_query(text)
+    assert (parsed.relation.sql("trino"), parsed.clauses) == ("SELECT a FROM t", ())
+
+
 # --- intervals ------------------------------------------------------------------------------------------
 
 
@@ -370,6 +447,16 @@ def test_a_table_may_be_called_pattern(item: str) -> None:
 def test_intervals(text: str, duration: timedelta) -> None:
     assert match_recognize(f"PATTERN (a) WITHIN {text} DEFINE a AS true").within == Within(duration)
     assert sequence(f"(s a) WITHIN {text}").within == Within(duration)
+
+
+@pytest.mark.parametrize(
+    "text", ["WITHIN 5 s TIMEOUT ROWS SUBSET u = (a)", "SUBSET u = (a) WITHIN 5 s timeout rows", "TIMEOUT ROWS"]
+)
+def test_timeout_rows(text: str) -> None:
+    query = f"SELECT * FROM t MATCH_RECOGNIZE (PATTERN (a) {text} DEFINE a AS true)"
+    clause = parse_query(query).clauses[0]
+    assert isinstance(clause, MatchRecognizeClause)
+    assert cut(query, clause.timeouts).upper() == "TIMEOUT ROWS"
 
 
 # --- no other exception ---------------------------------------------------------------------------------

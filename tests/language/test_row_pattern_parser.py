@@ -8,6 +8,7 @@ import pytest
 
 from cepheid.errors import SyntaxProblem
 from cepheid.kernel.pattern import (
+    Absence,
     Alternation,
     Anchor,
     Concatenation,
@@ -65,6 +66,13 @@ def read_problem(text: str) -> tuple[SyntaxProblem, str]:
         ('"a b" `c``d`', Concatenation((Term("a b"), Term("c`d")))),
         ("select from1 é_1", Concatenation((Term("select"), Term("from1"), Term("é_1")))),
         ("a -- b )\n/* ) */ c", Concatenation((A, C))),
+        ("a NOT b c", Concatenation((A, Absence("b"), C))),
+        ("a not b", Concatenation((A, Absence("b")))),
+        ("a~b c", Concatenation((A, Absence("b"), C))),
+        ('a ~ "B x"', Concatenation((A, Absence("B x")))),
+        ('a "NOT" b', Concatenation((A, Term("NOT"), B))),
+        ("a (NOT b | c)", Concatenation((A, Alternation((Absence("b"), C))))),
+        ("a NOT b+ c", Concatenation((A, Repetition(Absence("b"), 1, None), C))),
     ],
 )
 def test_row_pattern(text: str, expected: RowPattern) -> None:
@@ -73,10 +81,11 @@ def test_row_pattern(text: str, expected: RowPattern) -> None:
 
 
 def test_spans_of_row_patterns() -> None:
-    text = "PATTERN (^ {- a -} PERMUTE(b, c) ())"
+    text = "PATTERN (^ {- a -} PERMUTE(b, c) () NOT  d ~e)"
     pattern: Any = parse_row_pattern(text, 8)[0]
     spans = [part.span for part in pattern.items]
-    assert [text[span.start : span.end] for span in spans] == ["^", "{- a -}", "PERMUTE(b, c)", "()"]
+    written = [text[span.start : span.end] for span in spans]
+    assert written == ["^", "{- a -}", "PERMUTE(b, c)", "()", "NOT  d", "~e"]
 
 
 @pytest.mark.parametrize(
@@ -99,6 +108,9 @@ def test_spans_of_row_patterns() -> None:
         ("{- a", ")", 'unexpected ")" in the row pattern: expected "-}"'),
         ("PERMUTE()", ")", 'unexpected ")" in the row pattern: expected a pattern variable'),
         ("a 'b'", "'", 'unexpected "\'" in the row pattern: expected a pattern variable'),
+        ("a NOT (b)", "(", 'expected a pattern variable behind NOT, not "("'),
+        ("a NOT", ")", 'expected a pattern variable behind NOT, not ")"'),
+        ("a ~~b", "~", 'expected a pattern variable behind ~, not "~"'),
         ("(" * 101 + "a" + ")" * 101, "(", "the row pattern is nested too deeply"),
     ],
 )

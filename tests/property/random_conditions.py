@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from random import Random
+from typing import Literal
 
 COMPARISONS = ("=", "<>", "<", "<=", ">", ">=")
 NUMBER_COLUMNS = ("i", "f", "k")
@@ -14,10 +15,12 @@ TIME_COLUMNS = ("ts", "at")
 
 @dataclass(frozen=True)
 class ConditionWriter:
-    """`cell` writes a column at some event of the match: `i`, `a.i`, `PREV(LAST(a.i, 1))`."""
+    """`cell` writes a column at some event of the match: `i`, `a.i`, `PREV(LAST(a.i, 1))`; `fact` writes a number or
+    a text that the match as a whole gives: `count(*)`, `CLASSIFIER()`."""
 
     random: Random
     cell: Callable[[str], str]
+    fact: Callable[[Literal["number", "text"]], str] | None = None
 
     def condition(self, depth: int) -> str:
         if depth == 0:
@@ -62,6 +65,8 @@ class ConditionWriter:
         return shape.format(first, second, third)
 
     def number(self, depth: int) -> str:
+        if self.fact is not None and self.random.random() < 0.25:
+            return self.fact("number")
         if depth == 0 or self.random.random() < 0.4:
             return self._number_cell() if self.random.random() < 0.7 else self._number_constant()
         left, right = self.number(depth - 1), self.number(depth - 1)
@@ -69,17 +74,27 @@ class ConditionWriter:
             (
                 "({0} + {1})", "({0} - {1})", "({0} * {1})", "({0} / {1})", "({0} % {1})", "ABS({0})", "(- {0})",
                 "COALESCE({0}, {1})", "COALESCE({0}, {1}, {2})", "(CASE WHEN {3} THEN {0} ELSE {1} END)",
-                "CAST({0} AS DOUBLE)", "NULLIF({2}, 1)",
+                "CAST({0} AS DOUBLE)", "NULLIF({2}, 1)", "LEAST({0}, {1})", "GREATEST({0}, {1}, {2})", "MOD({0}, {1})",
+                "SQRT(ABS({0}))", "CBRT({0})", "POWER({0}, 2)", "FLOOR({0})", "CEIL({0})", "ROUND({0})",
+                "ROUND({0}, 1)", "TRUNCATE({0})", "SIGN({0})", "ROUND(LN({0}), 6)", "ROUND(EXP({0} / 8), 6)",
+                "ROUND(SIN({0}), 6)", "ROUND(ATAN2({0}, {1}), 6)", "ROUND(LOG2({0}), 6)", "DEGREES({0})",
+                "DATE_DIFF('second', {4}, {5})", "TO_UNIXTIME({4})", "({0} + PI())",
             )
         )  # fmt: skip
-        return shape.format(left, right, self._number_cell(), self.condition(0))
+        moments = (self.moment(0), self.moment(0))
+        return shape.format(left, right, self._number_cell(), self.condition(0), *moments)
 
     def text(self, depth: int) -> str:
+        if self.fact is not None and self.random.random() < 0.25:
+            return self.fact("text")
         if depth == 0 or self.random.random() < 0.6:
             cell = self.cell(self.random.choice(TEXT_COLUMNS))
             return cell if self.random.random() < 0.7 else self._text_constant()
         left, right = self.text(depth - 1), self.text(depth - 1)
-        shape = self.random.choice(("COALESCE({0}, {1})", "(CASE WHEN {2} THEN {0} ELSE {1} END)", "UPPER({3})"))
+        shape = self.random.choice(
+            ("COALESCE({0}, {1})", "(CASE WHEN {2} THEN {0} ELSE {1} END)", "UPPER({3})", "LEAST({0}, {1})",
+             "GREATEST({0}, {1})")
+        )  # fmt: skip
         return shape.format(left, right, self.condition(0), self.cell("w"))
 
     def moment(self, depth: int) -> str:

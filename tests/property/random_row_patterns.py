@@ -1,4 +1,4 @@
-"""Random MATCH_RECOGNIZE queries, and the events to run them on.
+"""Random MATCH_RECOGNIZE queries and row patterns in WINDOW, and the events to run them on.
 
 What would take the reference twin for ever is left out: conditions that look back into the match come with few
 events and without loops inside loops.
@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from random import Random
+from typing import Literal
 
 import pyarrow as pa
 from random_conditions import ConditionWriter
 from random_events import SCHEMA, make_events
 
 VARIABLES = ("a", "b", "c", "d", "e")
+ABSENT = ("no", "none")
 MOST_TERMS = 6
 FEW, SOME, MANY = 24, 60, 2000
 
@@ -30,25 +32,61 @@ class RowPatternCase:
 
 @dataclass
 class PatternWriter:
-    """A row pattern; remembers its variables in the order of appearance."""
+    """A row pattern; remembers its variables in the order of appearance, and what else it holds.
+
+    `marks`: whether exclusions and anchors may stand in it (not in WINDOW).
+    """
 
     random: Random
     nests_loops: bool
+    marks: bool = True
     terms: int = 0
     loops: int = 0
+    permutes: bool = False
+    excludes: bool = False
     variables: dict[str, None] = field(default_factory=dict)
+    absent: dict[str, None] = field(default_factory=dict)
 
-    def write(self, depth: int, in_loop: bool) -> str:
-        kind = self.random.choice(("term", "sequence", "sequence", "options", "group")) if depth else "term"
+    def write(self, depth: int, in_loop: bool, once: bool = True) -> str:
+        """`once`: no quantifier and no PERMUTE is around, so that NOT may stand here."""
+        kind = self._choose_kind(once) if depth else "term"
         if kind == "term" or self.terms >= MOST_TERMS:
             return self._term() + self._quantifier(in_loop)[0]
-        if kind == "group":
-            quantifier, loops = self._quantifier(in_loop)
-            return f"({self.write(depth - 1, in_loop or loops)}){quantifier}"
-        parts = [self.write(depth - 1, in_loop) for _ in range(self.random.randint(2, 3))]
+        match kind:
+            case "group":
+                quantifier, loops = self._quantifier(in_loop)
+                inner = self.write(depth - 1, in_loop or loops, once and not quantifier)
+                return f"({inner}){quantifier}"
+            case "absence":
+                return f"{self._term()} {self.random.choice(('NOT ', '~'))}{self._absent()} {self._term()}"
+            case "exclusion":
+                self.excludes = True
+                return f"{{- {self.write(depth - 1, in_loop, once)} -}}"
+            case "permute":
+                self.permutes = True
+                parts = [self.write(self.random.choice((0, 0, 1)), in_loop, False) for _ in range(self._count())]
+                return f"PERMUTE({', '.join(parts)})"
+        parts = [self.write(depth - 1, in_loop, once) for _ in range(self._count())]
         if kind == "options" and self.random.random() < 0.1:
             parts.append("()")
+        if kind == "sequence" and self.marks and self.random.random() < 0.05:
+            parts = ["^", *parts] if self.random.random() < 0.5 else [*parts, "$"]
         return f"({' | '.join(parts)})" if kind == "options" else " ".join(parts)
+
+    def _choose_kind(self, once: bool) -> str:
+        kinds = ["term", "term", "sequence", "sequence", "sequence", "sequence", "options", "options", "group", "group"]
+        kinds += ["absence"] if once else []
+        kinds += ["exclusion"] if self.marks and self.random.random() < 0.5 else []
+        kinds += [] if self.permutes else ["permute"]
+        return self.random.choice(kinds)
+
+    def _count(self) -> int:
+        return self.random.randint(2, 3)
+
+    def _absent(self) -> str:
+        variable = self.random.choice(ABSENT)
+        self.absent[variable] = None
+        return variable
 
     def _term(self) -> str:
         self.terms += 1
@@ -73,34 +111,63 @@ class QueryWriter:
     random: Random
     looks_back: bool
     most_events: int
+    in_window: bool = False
 
     def write(self) -> tuple[str, bool]:
         """The query, and whether a second column decides ties."""
         random = self.random
-        pattern = PatternWriter(random, nests_loops=not self.looks_back)
-        written = pattern.write(3, in_loop=False)
-        self.variables = list(pattern.variables)
+        self.within = f"WITHIN INTERVAL '{random.randint(1, 12)}' SECOND" if random.random() < 0.5 else ""
+        written = self._write_pattern()
         self.unions = {"u": random.choices(self.variables, k=2)} if random.random() < 0.3 else {}
-        self.all_rows = random.random() < 0.5
+        self.all_rows = random.random() < 0.5 and not self.in_window
+        self.unmatched = self.all_rows and not self.excludes and random.random() < 0.3
+        self.timeouts = bool(self.within) and not (self.unmatched or self.in_window) and random.random() < 0.3
         self.skips_little = self.most_events <= SOME and random.random() < 0.4
         tie_breaker = random.random() < 0.2
         keys = random.choice(([], ["k"], ["k"], ["s"], ["k", "s"], ["f"]))
         measures = [f"{self._measure()} AS m{number}" for number in range(random.randint(1, 4))]
+        measures += ["TIMED_OUT() AS late"] if self.timeouts else []
         lines = [
             f"PARTITION BY {', '.join(keys)}" if keys else "",
             "ORDER BY ts, n" if tie_breaker else "ORDER BY ts",
             f"MEASURES {', '.join(measures)}",
-            self._rows_per_match(),
+            self._frame() if self.in_window else self._rows_per_match(),
             self._after_match(),
+            random.choice(("", "INITIAL", "SEEK")) if self.in_window else "",
             f"PATTERN ({written})",
-            self._within(),
+            f"{self.within} TIMEOUT ROWS" if self.timeouts else self.within,
             "".join(f"SUBSET {name} = ({', '.join(dict.fromkeys(members))})" for name, members in self.unions.items()),
             self._definitions(),
         ]
         clause = "\n  ".join(line for line in lines if line)
+        if self.in_window:
+            return self._select_over(len(measures), clause), tie_breaker
         # A filter may take away the very partition that breaks the rule of a skip clause.
         where = "" if "SKIP TO" in clause else self._filter(keys)
         return f"SELECT {self._selected()} FROM t MATCH_RECOGNIZE (\n  {clause}\n){where}", tie_breaker
+
+    def _write_pattern(self) -> str:
+        pattern = PatternWriter(self.random, nests_loops=not self.looks_back, marks=not self.in_window)
+        written = pattern.write(3, in_loop=False)
+        if self.within and not self.in_window and "$" not in written and self.random.random() < 0.15:
+            variable = self.random.choice(VARIABLES)
+            pattern.variables[variable] = pattern.absent["gone"] = None
+            written = f"({written}) {variable} NOT gone"
+        self.variables, self.absent, self.excludes = list(pattern.variables), list(pattern.absent), pattern.excludes
+        return written
+
+    def _select_over(self, measures: int, clause: str) -> str:
+        functions = (
+            "count(*)", "sum(i)", "avg(f)", "min(w)", "max(at)", "first_value(i)", "last_value(w)", "nth_value(i, 2)",
+            "count(DISTINCT s)", "max_by(i, ts)", "sum(i) FILTER (WHERE flag)",
+        )  # fmt: skip
+        chosen = [f"m{self.random.randrange(measures)} OVER w AS x", f"{self.random.choice(functions)} OVER w AS y"]
+        where = self.random.choice(("", "", " WHERE i > 0"))
+        return f"SELECT *, {', '.join(chosen)} FROM t{where} WINDOW w AS (\n  {clause}\n)"
+
+    def _frame(self) -> str:
+        end = self.random.choice(("UNBOUNDED", "UNBOUNDED", str(self.random.randint(0, 8))))
+        return f"ROWS BETWEEN CURRENT ROW AND {end} FOLLOWING"
 
     def _selected(self) -> str:
         return self.random.choice(("*", "*", "*", "m0", "m0 AS x, m0 AS y"))
@@ -113,6 +180,8 @@ class QueryWriter:
     def _rows_per_match(self) -> str:
         if not self.all_rows:
             return self.random.choice(("ONE ROW PER MATCH", ""))
+        if self.unmatched:
+            return "ALL ROWS PER MATCH WITH UNMATCHED ROWS"
         empty = self.random.choice(("", " SHOW EMPTY MATCHES", " OMIT EMPTY MATCHES"))
         return f"ALL ROWS PER MATCH{empty}"
 
@@ -124,28 +193,51 @@ class QueryWriter:
         target = self.random.choice([*self.variables, *self.unions])
         return f"AFTER MATCH SKIP TO {self.random.choice(('FIRST ', 'LAST ', ''))}{target}"
 
-    def _within(self) -> str:
-        return f"WITHIN INTERVAL '{self.random.randint(1, 12)}' SECOND" if self.random.random() < 0.5 else ""
-
     def _definitions(self) -> str:
-        defined = [variable for variable in self.variables if self.random.random() < 0.8]
+        defined = [variable for variable in (*self.variables, *self.absent) if self.random.random() < 0.8]
         written = [f"{variable} AS {self._condition(variable)}" for variable in defined]
         return f"DEFINE {', '.join(written)}" if written else ""
 
     def _condition(self, variable: str) -> str:
-        def cell(column: str) -> str:
-            return self._look_around(self._earlier(column) if self.looks_back else self._tested(column, variable), 0.3)
+        is_absent = variable in self.absent
 
-        return ConditionWriter(self.random, cell).condition(self.random.randint(0, 2))
+        def cell(column: str) -> str:
+            inner = self._earlier(column, is_absent) if self.looks_back else self._tested(column, variable)
+            return self._look_around(inner, 0.3)
+
+        def fact(kind: Literal["number", "text"]) -> str:
+            if kind == "text":
+                return self._classifier(is_absent)
+            number = () if self.in_window else ("MATCH_NUMBER()",)
+            return self.random.choice((*number, *(self._computed(self._owner(is_absent)) for _ in range(5))))
+
+        facts = fact if self.looks_back and self.random.random() < 0.5 else None
+        return ConditionWriter(self.random, cell, facts).condition(self.random.randint(0, 2))
+
+    def _owner(self, needed: bool = False) -> str:
+        """A variable with its dot, or nothing (all rows), unless one is needed."""
+        return self.random.choice(
+            [*([] if needed else [""]), *(f"{name}." for name in (*self.variables, *self.unions))]
+        )
 
     def _tested(self, column: str, variable: str) -> str:
         return self.random.choice((column, f"{variable}.{column}", f"LAST({variable}.{column})"))
 
-    def _earlier(self, column: str) -> str:
-        owner = self.random.choice(["", *(f"{name}." for name in (*self.variables, *self.unions))])
-        offset = self.random.randint(0, 2)
+    def _earlier(self, column: str, is_absent: bool = False) -> str:
+        """In the condition of an absent variable, only rows of other variables can be counted."""
+        if is_absent and self.random.random() < 0.3:
+            return column
+        owner, offset = self._owner(is_absent), self.random.randint(0, 2)
         return self.random.choice((f"{owner}{column}", f"{owner}{column}", f"FIRST({owner}{column}, {offset})",
                                    f"FIRST({owner}{column})", f"LAST({owner}{column}, {offset})"))  # fmt: skip
+
+    def _classifier(self, is_absent: bool = False) -> str:
+        if is_absent and self.random.random() < 0.3:
+            return "CLASSIFIER()"
+        inside = f"CLASSIFIER({self._owner(is_absent).rstrip('.')})"
+        return self.random.choice(
+            (inside, inside, f"FIRST({inside})", f"LAST({inside}, 1)", f"PREV({inside})", f"NEXT({inside})")
+        )
 
     def _look_around(self, cell: str, share: float) -> str:
         if self.random.random() >= share:
@@ -154,36 +246,53 @@ class QueryWriter:
         return f"{name}({cell})" if steps == 1 else f"{name}({cell}, {steps})"
 
     def _measure(self) -> str:
-        owner = self.random.choice(["", *(f"{name}." for name in (*self.variables, *self.unions))])
+        owner = self._owner()
         column = self.random.choice(SCHEMA.names)
-        kind = self.random.choice(("cell", "cell", "cell", "cell", "classifier", "number", "aggregate", "computed"))
+        kind = self.random.choice(
+            ("cell", "cell", "cell", "classifier", "number", "aggregate", "aggregate", "computed")
+        )
         if kind == "number":
-            return "MATCH_NUMBER()"
-        if kind == "aggregate":
-            return self._aggregate(owner)
+            return "7" if self.in_window else self.random.choice(("MATCH_NUMBER()", "MATCH_NUMBER()", "7"))
         seen_from = self.random.choice(("", "RUNNING ", "FINAL "))
+        if kind == "aggregate":
+            return seen_from + self._aggregate(owner)
         if kind == "classifier":
-            inside = f"CLASSIFIER({owner.rstrip('.')})"
-            return seen_from + self.random.choice((inside, f"FIRST({inside})", f"LAST({inside}, 1)"))
+            return seen_from + self._classifier()
         if kind == "computed":
             return f"LAST({owner}i) - FIRST({owner}f) * 2"
         return seen_from + self._look_around(self._earlier(column), 0.5)
 
     def _aggregate(self, owner: str) -> str:
-        summed = self.random.choice(("i", "f"))
+        """An aggregate for MEASURES: of any type."""
         column = self.random.choice(SCHEMA.names)
-        written = self.random.choice(
-            ("COUNT(*)", f"COUNT({owner}{column})", f"SUM({owner}{summed})", f"AVG({owner}{summed})",
-             f"MIN({owner}{column})", f"MAX({owner}{column})")
+        rows = f"{owner}*" if owner else "*"
+        return self.random.choice(
+            (self._computed(owner), self._computed(owner), f"COUNT({rows})", f"MIN({owner}{column})",
+             f"MAX({owner}{column})", f"MAX_BY({owner}{column}, {owner}i)",
+             f"ARRAY_JOIN(ARRAY_AGG({owner}w), ',')", f"CARDINALITY(ARRAY_AGG(DISTINCT {owner}i))",
+             f"BOOL_AND({owner}flag)", f"BOOL_OR({owner}i > 0)")
         )  # fmt: skip
-        return f"FINAL {written}" if self.all_rows else written
+
+    def _computed(self, owner: str) -> str:
+        """An aggregate that gives a number; what is not exact is rounded."""
+        column, other = self.random.choice(SCHEMA.names), self.random.choice(("i", "k"))
+        distinct = self.random.choice(("", "", "DISTINCT "))
+        rows = f"{owner}*" if owner else "*"
+        return self.random.choice(
+            (f"COUNT({rows})", f"COUNT({distinct}{owner}{column})", f"SUM({distinct}{owner}i)",
+             f"SUM({owner}f)", f"ROUND(AVG({distinct}{owner}{other}), 6)", f"MIN({owner}f)", f"MAX({owner}i)",
+             f"ROUND(STDDEV({owner}i), 6)", f"ROUND(VAR_POP({owner}{other}), 6)", f"MIN_BY({owner}i, {owner}ts)",
+             f"MAX_BY({owner}f, {owner}w)", f"COUNT_IF({owner}i > 0)", f"SUM({owner}i * 2)",
+             f"SUM({owner}i) FILTER (WHERE {owner}flag)", f"COUNT({rows}) FILTER (WHERE {owner}i > 1)")
+        )  # fmt: skip
 
 
 def make_row_pattern_case(seed: int) -> RowPatternCase:
     random = Random(seed)
     looks_back = random.random() < 0.5
     most = FEW if looks_back else MANY if random.random() < 0.08 else SOME
-    text, tie_breaker = QueryWriter(random, looks_back, most).write()
+    in_window = random.random() < 0.15
+    text, tie_breaker = QueryWriter(random, looks_back, most, in_window).write()
     events = make_events(
         seed,
         random.randint(0, most),

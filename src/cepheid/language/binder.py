@@ -15,7 +15,7 @@ import pyarrow as pa
 from sqlglot import exp
 from sqlglot.errors import ParseError
 
-from cepheid.errors import InvalidQuery, UnknownStream
+from cepheid.errors import InvalidQuery, NotSupportedYet, Span, UnknownStream
 from cepheid.graph.cell_types import type_of_cell
 from cepheid.graph.node import PlanNode
 from cepheid.graph.operators import Filter, Project, Relation, RowPattern, Sink, Source
@@ -23,11 +23,19 @@ from cepheid.graph.operators.project import quote_name
 from cepheid.graph.query_graph import QueryGraph
 from cepheid.language.bind_match_recognize import bind_match_recognize, refuse_double_names
 from cepheid.language.bind_sequence import SequenceBinder
+from cepheid.language.bind_window import bind_window, places_of_functions
 from cepheid.language.host_refusal import place_refusal
 from cepheid.language.parser import span_of
 from cepheid.language.scope import Describe, EventInput
 from cepheid.language.simple_select import SimpleSelect, find_items, is_plain_item, only_item, split_select
-from cepheid.language.syntax import EventClause, MatchRecognizeClause, Name, ParsedQuery, SequenceClause
+from cepheid.language.syntax import (
+    EventClause,
+    MatchRecognizeClause,
+    Name,
+    ParsedQuery,
+    SequenceClause,
+    WindowClause,
+)
 
 
 def bind_query(parsed: ParsedQuery, schemas: Mapping[str, pa.Schema], describe: Describe) -> QueryGraph:
@@ -60,6 +68,7 @@ class _Binder:
     tables: dict[str, _Table] = field(default_factory=dict)  # by placeholder
     carriers: dict[str, exp.Table] = field(default_factory=dict)  # by placeholder: where the clause stands
     variables: dict[str, set[str]] = field(default_factory=dict)  # by placeholder of a SEQ: lower case
+    added_columns: set[str] = field(default_factory=set)  # those that windows add to their input
     roots: list[tuple[exp.Expr, exp.Expr | None]] = field(default_factory=list)  # trees apart, and where they belong
 
     def bind(self, parsed: ParsedQuery) -> QueryGraph:
@@ -68,15 +77,12 @@ class _Binder:
         clauses = [_copy_clause(clause) for clause in parsed.clauses]
         self.find_carriers(relation, clauses)
         for clause in clauses:
-            if isinstance(clause, MatchRecognizeClause):
-                self.tables[clause.placeholder] = self.add_match_recognize(clause)
-            else:
-                self.tables[clause.placeholder] = self.add_sequence(clause)
+            self.tables[clause.placeholder] = self.add_clause(clause)
         self.add(Sink(), self.add_query(relation).vertex)
         return self.graph
 
     def find_carriers(self, relation: exp.Expression, clauses: Iterable[EventClause]) -> None:
-        inputs = {clause.placeholder: clause.source for clause in clauses if isinstance(clause, MatchRecognizeClause)}
+        inputs = {clause.placeholder: clause.source for clause in clauses if not isinstance(clause, SequenceClause)}
         placeholders = {clause.placeholder for clause in clauses}
         for tree in (relation, *inputs.values()):
             self.carriers |= {table.name: table for table in tree.find_all(exp.Table) if table.name in placeholders}
@@ -90,36 +96,95 @@ class _Binder:
         return vertex
 
     # --- event constructs --------------------------------------------------------------------------------
+    def add_clause(self, clause: EventClause) -> _Table:
+        match clause:
+            case MatchRecognizeClause():
+                return self.add_match_recognize(clause)
+            case WindowClause():
+                return self.add_window(clause)
+        return self.add_sequence(clause)
+
     def add_match_recognize(self, clause: MatchRecognizeClause) -> _Table:
-        assert isinstance(clause.source, exp.Table | exp.Subquery), "_copy_clause made it one"
-        table = self.find_item(clause.source)
-        source = EventInput(table.label, table.schema, self.describe)
-        layout, pattern, measures = bind_match_recognize(clause, source)
-        schema = self.describe_measures(clause, source, pattern, measures)
+        table, source = self.find_input(clause.source)
+        bound = bind_match_recognize(clause, source)
+        written = {measure.name.text: measure.expression for measure in clause.measures}
+        return self.add_pattern(table, source, bound, written, clause.head, "MATCH_RECOGNIZE")
+
+    def add_window(self, clause: WindowClause) -> _Table:
+        table, source = self.find_input(clause.source)
+        bound = bind_window(clause, source)
+        written = places_of_functions(clause)
+        self.added_columns |= set(written)
+        self.expand_stars(clause, [name for name in table.schema.names if name not in self.added_columns])
+        return self.add_pattern(table, source, bound, written, clause.head, table.label)
+
+    def find_input(self, item: exp.Expression) -> tuple[_Table, EventInput]:
+        assert isinstance(item, exp.Table | exp.Subquery), "_copy_clause made it one"
+        table = self.find_item(item)
+        return table, EventInput(table.label, table.schema, self.describe)
+
+    def add_pattern(
+        self,
+        table: _Table,
+        source: EventInput,
+        bound: tuple[Project, RowPattern, Project],
+        written: Mapping[str, exp.Expr],
+        head: Span,
+        label: str,
+    ) -> _Table:
+        layout, pattern, measures = bound
+        schema = self.describe_measures(source, pattern, measures, written, head)
         vertex = self.add(measures, self.add(pattern, self.add(layout, table.vertex)))
-        return _Table(vertex, schema, "MATCH_RECOGNIZE")
+        return _Table(vertex, schema, label)
 
     def describe_measures(
-        self, clause: MatchRecognizeClause, source: EventInput, pattern: RowPattern, measures: Project
+        self,
+        source: EventInput,
+        pattern: RowPattern,
+        measures: Project,
+        written: Mapping[str, exp.Expr],
+        head: Span,
     ) -> pa.Schema:
+        """The schema of the measures; `written`: where each of them stands, by name."""
         layout = source.layout_types()
         given = {"_input": pa.schema([(cell.name, type_of_cell(cell, layout)) for cell in pattern.cells])}
 
-        def ask(columns: Iterable[tuple[str, str]]) -> pa.Schema:
+        def ask(*columns: tuple[str, str]) -> pa.Schema:
             chosen = ", ".join(f"{sql} AS {quote_name(name)}" for name, sql in columns)
             return self.describe(f"SELECT {chosen} FROM _input", given)
 
+        row = ("_row", quote_name(pattern.cells[0].name))  # beside it, the host refuses an aggregate of its own
         try:
-            return ask(measures.columns)
+            return pa.schema(list(ask(row, *measures.columns))[1:])
         except InvalidQuery:
-            written = {measure.name.text: measure.expression for measure in clause.measures}
-            for name, sql in measures.columns:
+            for measure in measures.columns:
+                span = span_of(written[measure[0]]) if measure[0] in written else head
                 try:
-                    ask([(name, sql)])
+                    ask(measure)
                 except InvalidQuery as problem:
-                    span = span_of(written[name]) if name in written else clause.head
                     raise InvalidQuery(problem.message, span=span, hint=problem.hint) from None
+                try:
+                    ask(row, measure)
+                except InvalidQuery:
+                    raise NotSupportedYet("this aggregate over the rows of a match", span=span) from None
             raise
+
+    def expand_stars(self, clause: WindowClause, names: list[str]) -> None:
+        """SELECT * means the columns of the input, not those that windows add for what is read with OVER."""
+        select = self.carriers[clause.placeholder].find_ancestor(exp.Select)
+        if select is None:  # another window is fed by this one
+            return
+        for item in list(select.expressions):
+            star = item.this if isinstance(item, exp.Column) else item
+            if not isinstance(star, exp.Star):
+                continue
+            if any(star.args.values()):
+                raise NotSupportedYet(f'"{item.sql()}" beside a row pattern in WINDOW', span=span_of(item))
+            columns = [exp.column(name, quoted=True) for name in names]
+            for column in columns:
+                column.this.meta.update(star.meta)
+            place = select.expressions.index(item)
+            select.set("expressions", [*select.expressions[:place], *columns, *select.expressions[place + 1 :]])
 
     def add_sequence(self, clause: SequenceClause) -> _Table:
         carrier = self.carriers[clause.placeholder]

@@ -1,8 +1,9 @@
-"""The SQL dialect: Trino's, with event constructs as items of FROM.
+"""The SQL dialect: Trino's, with event constructs as items of FROM and row patterns in WINDOW.
 
 Where a table may stand, `PATTERN SEQ (` starts a sequence, and MATCH_RECOGNIZE behind a table takes it as its
-input.  Either becomes a table without name that carries its clause; `parser.py` takes the clauses out.  They
-travel in the tree because sqlglot may read a part of the text twice and throw one reading away.
+input.  Either becomes a table without name that carries its clause; a window with a row pattern carries its own.
+`parser.py` takes the clauses out.  They travel in the tree because sqlglot may read a part of the text twice and
+throw one reading away.
 """
 
 from __future__ import annotations
@@ -17,8 +18,10 @@ from cepheid.language.match_recognize_parser import read_match_recognize
 from cepheid.language.sequence_parser import read_sequence
 from cepheid.language.syntax import EventClause
 from cepheid.language.token_reader import TokenReader
+from cepheid.language.window_parser import holds_pattern, read_window
 
-CLAUSE = "cepheid_clause"  # key in the meta of a table
+CLAUSE = "cepheid_clause"  # key in the meta of a table or a window
+OVER_STARTS = frozenset({TokenType.L_PAREN, TokenType.VAR, TokenType.IDENTIFIER})  # else `over` is an alias
 QUERY_STARTS = frozenset(
     {TokenType.SELECT, TokenType.WITH, TokenType.VALUES, TokenType.FROM, TokenType.TABLE, TokenType.L_PAREN}
 )
@@ -79,6 +82,22 @@ class CepheidParser(TokenReader):
         table = carry_clause(clause)
         table.set("alias", self._parse_table_alias())
         return table
+
+    def _parse_column(self) -> exp.Expr | None:
+        column = super()._parse_column()
+        over_window = self._curr.token_type == TokenType.OVER and self._next.token_type in OVER_STARTS
+        return self._parse_window(column) if over_window and isinstance(column, exp.Column) else column
+
+    def _parse_window(self, this: exp.Expr | None, alias: bool = False) -> exp.Expr | None:
+        before = TokenType.ALIAS if alias else TokenType.OVER
+        if self._curr.token_type != before or not holds_pattern(self, 1):
+            return super()._parse_window(this, alias)
+        self._advance()
+        with self.without_retreat():
+            clause = read_window(self)
+        window = self.expression(exp.Window(this=this, over=None if alias else "OVER"))
+        window.meta[CLAUSE] = clause
+        return window
 
 
 def carry_clause(clause: EventClause) -> exp.Table:

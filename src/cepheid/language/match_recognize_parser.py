@@ -2,7 +2,7 @@
 
     FROM buses AS b MATCH_RECOGNIZE (
       PARTITION BY .. ORDER BY .. MEASURES .. [ONE ROW | ALL ROWS] PER MATCH AFTER MATCH SKIP ..
-      PATTERN ( .. ) [WITHIN ..] SUBSET .. [WITHIN ..] DEFINE ..
+      PATTERN ( .. ) [WITHIN .. [TIMEOUT ROWS]] SUBSET .. [WITHIN .. [TIMEOUT ROWS]] DEFINE ..
     ) AS m
 
 The input (`buses AS b`) was read before; the alias behind (`AS m`) stays with the relational part.
@@ -12,13 +12,14 @@ row pattern with its parentheses.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Literal, NoReturn
 
 from sqlglot import TokenType, exp
 
 from cepheid.errors import Span, suggest_name
 from cepheid.kernel.pattern import RowPattern
-from cepheid.language.interval_parser import read_within
+from cepheid.language.interval_parser import read_timeouts, read_within
 from cepheid.language.row_pattern_parser import parse_row_pattern
 from cepheid.language.syntax import AfterMatch, Definition, MatchRecognizeClause, Measure, Name, Subset
 from cepheid.language.token_reader import TokenReader
@@ -35,13 +36,26 @@ CLAUSES = (
     "PATTERN",
     "SUBSET",
     "WITHIN",
+    "TIMEOUT",
     "DEFINE",
 )
 ORDER_HINT = (
     "the order is PARTITION BY, ORDER BY, MEASURES, ONE ROW or ALL ROWS PER MATCH, AFTER MATCH SKIP, "
-    "PATTERN, SUBSET, WITHIN, DEFINE"
+    "PATTERN, SUBSET, WITHIN, TIMEOUT ROWS, DEFINE"
 )
-BEHIND_PATTERN = ("SUBSET", "WITHIN", "DEFINE")
+
+
+@dataclass(frozen=True, slots=True)
+class ClauseKind:
+    """What a clause with a row pattern is called, the words its parts begin with, and their order."""
+
+    name: str
+    words: tuple[str, ...]
+    order_hint: str
+
+
+MATCH_RECOGNIZE = ClauseKind("MATCH_RECOGNIZE", CLAUSES, ORDER_HINT)
+BEHIND_PATTERN = ("SUBSET", "WITHIN", "TIMEOUT", "DEFINE")
 SKIP_HINT = "write PAST LAST ROW, TO NEXT ROW, TO FIRST v, TO LAST v or TO v"
 EMPTY_MATCHES: dict[tuple[str, ...], EmptyMatches] = {
     ("SHOW", "EMPTY", "MATCHES"): "show",
@@ -61,9 +75,9 @@ def read_match_recognize(reader: TokenReader, source: exp.Expression) -> MatchRe
     rows_per_match, empty_matches = read_rows_per_match(reader)
     after_match = read_after_match(reader)
     pattern, pattern_span = read_pattern(reader)
-    within = read_within(reader)
+    within, timeouts = read_within(reader), read_timeouts(reader)
     subsets = read_subsets(reader)
-    within = within or read_within(reader)
+    within, timeouts = within or read_within(reader), timeouts or read_timeouts(reader)
     definitions = read_definitions(reader)
     close_clause(reader)
     return MatchRecognizeClause(
@@ -81,20 +95,21 @@ def read_match_recognize(reader: TokenReader, source: exp.Expression) -> MatchRe
         definitions=definitions,
         span=reader.span_from(start),
         pattern_span=pattern_span,
+        timeouts=timeouts,
     )
 
 
-def close_clause(reader: TokenReader) -> None:
+def close_clause(reader: TokenReader, kind: ClauseKind = MATCH_RECOGNIZE) -> None:
     if not reader.take_mark(TokenType.R_PAREN):
-        refuse_clause(reader, '")"')
+        refuse_clause(reader, '")"', kind)
 
 
-def refuse_clause(reader: TokenReader, expected: str) -> NoReturn:
+def refuse_clause(reader: TokenReader, expected: str, kind: ClauseKind = MATCH_RECOGNIZE) -> NoReturn:
     """Say why the next word does not go on with the clause: wrong order, misspelt, or nothing of ours."""
     word = reader.next_word
-    if word in CLAUSES:
-        reader.refuse(f'"{word}" stands at the wrong place in MATCH_RECOGNIZE', hint=ORDER_HINT)
-    reader.refuse_next(expected, hint=suggest_name(word, CLAUSES) if word.isidentifier() else ORDER_HINT)
+    if word in kind.words:
+        reader.refuse(f'"{word}" stands at the wrong place in {kind.name}', hint=kind.order_hint)
+    reader.refuse_next(expected, hint=suggest_name(word, kind.words) if word.isidentifier() else kind.order_hint)
 
 
 def read_partition_by(reader: TokenReader) -> tuple[exp.Expression, ...]:
@@ -155,11 +170,11 @@ def read_skip(
     return kind, reader.read_name("a pattern variable", hint=SKIP_HINT)
 
 
-def read_pattern(reader: TokenReader) -> tuple[RowPattern, Span]:
+def read_pattern(reader: TokenReader, kind: ClauseKind = MATCH_RECOGNIZE) -> tuple[RowPattern, Span]:
     if reader.next_word in BEHIND_PATTERN:
-        reader.refuse_next("PATTERN", hint=ORDER_HINT)
+        reader.refuse_next("PATTERN", hint=kind.order_hint)
     if not reader.take_words("PATTERN"):
-        refuse_clause(reader, "PATTERN")
+        refuse_clause(reader, "PATTERN", kind)
     opening = reader.position
     reader.expect_mark(TokenType.L_PAREN, "(")
     pattern, end = parse_row_pattern(reader.sql, opening)

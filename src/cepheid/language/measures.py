@@ -8,36 +8,54 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-import pyarrow as pa
 from sqlglot import exp
 
-from cepheid.errors import InvalidQuery, NotSupportedYet, TypeMismatch
+from cepheid.errors import InvalidQuery, NotSupportedYet
 from cepheid.graph.operators.row_pattern import OutputCell
-from cepheid.kernel.expression import Aggregate, AggregateFunction, Position
-from cepheid.language.navigation import Path, enter_navigation, in_parentheses, position_of, rebuild
-from cepheid.language.parser import span_of
+from cepheid.language.aggregates import bind_aggregate, is_aggregate
+from cepheid.language.facts import refuse_match_number
+from cepheid.language.navigation import (
+    Path,
+    check_about_match,
+    enter_navigation,
+    in_parentheses,
+    position_of,
+    position_of_classifier,
+    rebuild,
+)
+from cepheid.language.places import span_of
 from cepheid.language.scope import EventInput, Variables
 from cepheid.language.syntax import Measure
 
-AGGREGATES: dict[type[exp.Expr], AggregateFunction] = {
-    exp.Count: "count", exp.Sum: "sum", exp.Avg: "avg", exp.Min: "min", exp.Max: "max",
-}  # fmt: skip
-SUMMABLE = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)
+MATCH_NUMBER = OutputCell(name="", kind="match_number")
 
 
 @dataclass
 class MeasureBinder:
-    """Collects the cells that the measures of one clause read."""
+    """Collects the cells that the measures of one clause read.
+
+    `all_rows`: measures are running unless they say FINAL; `timeouts`: there are partial matches to tell apart.
+    """
 
     source: EventInput
     variables: Variables
     all_rows: bool
+    timeouts: bool = False
+    in_window: bool = False
     cells: dict[OutputCell, str] = field(default_factory=dict)
 
     def bind(self, measure: Measure) -> str:
         """The measure as SQL over cells."""
         final = measure.semantics == "final" or not self.all_rows
-        return self._take_cells(measure.expression, Path(), final).sql(dialect="trino")
+        return self.take_cells(measure.expression, final).sql(dialect="trino")
+
+    def bind_where_matched(self, measure: Measure) -> str:
+        """The measure where there is a match, and null where there is none; else constants would be told there."""
+        number = self.cell(MATCH_NUMBER).sql(dialect="trino")
+        return f"CASE WHEN {number} IS NOT NULL THEN {self.bind(measure)} END"
+
+    def take_cells(self, expression: exp.Expr, final: bool = True) -> exp.Expr:
+        return self._take_cells(expression, Path(), final)
 
     def cell(self, cell: OutputCell) -> exp.Column:
         """A column that stands for the cell; equal cells are one."""
@@ -52,12 +70,12 @@ class MeasureBinder:
         inside = enter_navigation(node, path)
         if inside is not None:
             return in_parentheses(self._take_cells(*inside, final))
+        if is_aggregate(node):
+            return self._take_aggregate(node, path, final)
         if isinstance(node, exp.Anonymous):
             taken = self._take_special(node, path, final)
             if taken is not None:
                 return taken
-        if isinstance(node, exp.AggFunc) and not isinstance(node, exp.First | exp.Last):
-            return self._take_aggregate(node, path, final)
         if isinstance(node, exp.Column):
             column = self.source.column(node)
             position = position_of(node, path, self.variables)
@@ -67,49 +85,41 @@ class MeasureBinder:
         return rebuild(node, lambda child: self._take_cells(child, path, final))
 
     def _take_special(self, node: exp.Anonymous, path: Path, final: bool) -> exp.Expr | None:
-        name = node.name.upper()
-        if name in ("RUNNING", "FINAL"):
-            return in_parentheses(self._take_cells(node.expressions[0], path, name == "FINAL" or not self.all_rows))
-        if name == "MATCH_NUMBER":
-            return self.cell(OutputCell(name="", kind="match_number"))
-        if name == "CLASSIFIER":
-            members = self.variables.resolve(node.expressions[0]) if node.expressions else ()
-            position = Position(members, path.pick, path.offset, path.shift)
-            if position.shift:
-                raise NotSupportedYet("CLASSIFIER inside PREV or NEXT", span=span_of(node))
-            return self.cell(OutputCell(name="", kind="classifier", position=position, final=final))
+        match node.name.upper():
+            case "RUNNING" | "FINAL" as name:
+                inner_final = name == "FINAL" or not self.all_rows
+                return in_parentheses(self._take_cells(node.expressions[0], path, inner_final))
+            case "MATCH_NUMBER":
+                check_about_match(node, path)
+                if self.in_window:
+                    raise refuse_match_number(node)
+                return self.cell(MATCH_NUMBER)
+            case "TIMED_OUT":
+                check_about_match(node, path)
+                return self._take_timed_out(node)
+            case "CLASSIFIER":
+                position = position_of_classifier(node, path, self.variables)
+                return self.cell(OutputCell(name="", kind="classifier", position=position, final=final))
         return None
 
-    def _take_aggregate(self, node: exp.AggFunc, path: Path, final: bool) -> exp.Expr:
-        aggregate = AGGREGATES.get(type(node))
-        if aggregate is None or isinstance(node.this, exp.Distinct):
-            raise NotSupportedYet(f"the aggregate {node.sql()} in MEASURES", span=span_of(node))
+    def _take_timed_out(self, node: exp.Anonymous) -> exp.Expr:
+        if self.in_window:
+            raise InvalidQuery("TIMED_OUT() has no meaning in WINDOW", span=span_of(node))
+        if not self.timeouts:
+            raise InvalidQuery(
+                "TIMED_OUT() needs TIMEOUT ROWS: without it only whole matches are told",
+                span=span_of(node),
+                hint="write WITHIN INTERVAL '10' MINUTE TIMEOUT ROWS",
+            )
+        return self.cell(OutputCell(name="", kind="timed_out"))
+
+    def _take_aggregate(self, node: exp.Expr, path: Path, final: bool) -> exp.Expr:
         if path != Path():
             raise InvalidQuery("an aggregate cannot stand inside FIRST, LAST, PREV or NEXT", span=span_of(node))
-        if not final:
-            raise NotSupportedYet(
-                f"a running {node.sql()} with ALL ROWS PER MATCH", span=span_of(node), hint="write FINAL in front of it"
-            )
-        layout, position = self._aggregated(node)
-        wanted = Aggregate(aggregate, layout, variables=position.variables)
-        return self.cell(OutputCell(name="", kind="aggregate", aggregate=wanted, final=True))
+        wanted = bind_aggregate(node, self.source, self.variables)
+        return self.cell(OutputCell(name="", kind="aggregate", aggregate=wanted, final=final))
 
-    def _aggregated(self, node: exp.AggFunc) -> tuple[str | None, Position]:
-        """What is aggregated: a column (None: the events themselves) over some variables."""
-        inner = node.this
-        is_star = isinstance(inner.this if isinstance(inner, exp.Column) else inner, exp.Star)
-        if inner is None or (is_star and not isinstance(node, exp.Count)):
-            raise InvalidQuery(f"{node.sql_name()} needs a column", span=span_of(node))
-        if isinstance(inner, exp.Star):
-            return None, Position()
-        if not isinstance(inner, exp.Column):
-            raise NotSupportedYet(
-                f'the aggregate of an expression "{inner.sql()}"', span=span_of(inner), hint="compute it in a subquery"
-            )
-        position = position_of(inner, Path(), self.variables)
-        if is_star:
-            return None, position
-        column = self.source.column(inner)
-        if isinstance(node, exp.Sum | exp.Avg) and not any(check(column.type) for check in SUMMABLE):
-            raise TypeMismatch(f'column "{column.name}" of type {column.type} cannot be summed', span=span_of(inner))
-        return column.layout, position
+
+def uses_timed_out(measure: Measure) -> bool:
+    calls = measure.expression.find_all(exp.Anonymous)
+    return any(call.name.upper() == "TIMED_OUT" for call in calls)

@@ -18,7 +18,7 @@ from sqlglot import exp
 
 from cepheid.errors import InvalidQuery
 from cepheid.kernel.expression import Position
-from cepheid.language.parser import span_of
+from cepheid.language.places import span_of
 from cepheid.language.scope import Variables
 
 PHYSICAL = {"PREV": -1, "NEXT": 1}
@@ -61,13 +61,20 @@ def enter_navigation(node: exp.Expr, path: Path) -> tuple[exp.Expr, Path] | None
 
 def _check_one_variable(node: exp.Expr) -> None:
     """A navigation function leads to one row, so that all it reads must be of one variable."""
-    if len({column.table.lower() for column in node.find_all(exp.Column)}) > 1:
+    if len({_owner_of(column) for column in node.find_all(exp.Column)}) > 1:
         name = node.name if isinstance(node, exp.Anonymous) else node.key
         raise InvalidQuery(
             f"the columns in {name.upper()} are of different variables",
             span=span_of(node),
             hint="put each of them into a call of its own",
         )
+
+
+def _owner_of(column: exp.Column) -> str:
+    """The variable a column is of, in lower case; CLASSIFIER(b) is of b."""
+    around = column.parent
+    is_variable = isinstance(around, exp.Anonymous) and around.name.upper() == "CLASSIFIER"
+    return (column.name if is_variable else column.table).lower()
 
 
 def rebuild(node: exp.Expr, change: Callable[[exp.Expr], exp.Expr]) -> exp.Expr:
@@ -98,3 +105,23 @@ def position_of(column: exp.Column, path: Path, variables: Variables) -> Positio
     qualifier = column.args.get("table")
     members = variables.resolve(qualifier) if qualifier is not None else ()
     return Position(members, path.pick, path.offset, path.shift)
+
+
+def position_of_classifier(call: exp.Anonymous, path: Path, variables: Variables) -> Position:
+    """Where the row is whose variable CLASSIFIER() or CLASSIFIER(b) tells."""
+    arguments = call.expressions
+    if len(arguments) > 1 or any(not isinstance(written, exp.Column) or written.table for written in arguments):
+        raise InvalidQuery(
+            "CLASSIFIER takes one variable, or none", span=span_of(call), hint="write CLASSIFIER() or CLASSIFIER(b)"
+        )
+    members = variables.resolve(arguments[0]) if arguments else ()
+    return Position(members, path.pick, path.offset, path.shift)
+
+
+def check_about_match(call: exp.Anonymous, path: Path) -> None:
+    """MATCH_NUMBER() and TIMED_OUT() are about the match, not about one of its rows."""
+    name = call.name.upper()
+    if call.expressions:
+        raise InvalidQuery(f"{name} takes no argument", span=span_of(call))
+    if path != Path():
+        raise InvalidQuery(f"{name}() cannot stand inside FIRST, LAST, PREV or NEXT", span=span_of(call))

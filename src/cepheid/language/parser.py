@@ -11,6 +11,7 @@ Scalar expressions in clauses are sqlglot trees.  What a pattern adds to them ar
     RUNNING LAST(b.x)  FINAL b.x     exp.Anonymous named RUNNING or FINAL (capitals) around one operand;
                                      in front of a whole measure it becomes Measure.semantics
     COUNT(*)  COUNT(b.*)             exp.Count of exp.Star, or of exp.Column(this=exp.Star, table=b)
+    sum(b.x) FILTER (WHERE b.y > 0)  exp.Filter around the aggregate
 
 Identifiers stay as written; whoever resolves them folds case.
 """
@@ -19,7 +20,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import chain, count
 
 from sqlglot import Token, TokenType, exp
@@ -27,8 +28,12 @@ from sqlglot.errors import ParseError, TokenError
 
 from cepheid.errors import CepheidError, Span, SyntaxProblem
 from cepheid.language.dialect import CLAUSE, Cepheid, CepheidParser
-from cepheid.language.syntax import EventClause, MatchRecognizeClause, ParsedQuery
+from cepheid.language.lift_windows import lift_windows
+from cepheid.language.places import span_of
+from cepheid.language.syntax import EventClause, ParsedQuery, SequenceClause
 from cepheid.language.token_reader import place_problem
+
+__all__ = ["parse_query", "span_of"]
 
 QUERIES = (exp.Select, exp.SetOperation, exp.Subquery, exp.Values)
 QUERY_HINT = "write one query: SELECT, WITH, VALUES or FROM"
@@ -46,22 +51,11 @@ def parse_query(text: str) -> ParsedQuery:
     """The syntax tree of one query; every mistake in `text` is a SyntaxProblem with its place."""
     try:
         relation = parse_relation(text)
+        names = FreeNames(name_freely("_cep", text), name_freely("_over", text))
+        return ParsedQuery(text, relation, tuple(take_out_clauses(relation, names)))
     except CepheidError as problem:
         problem.with_text(text)
         raise
-    return ParsedQuery(text, relation, tuple(take_out_clauses(relation, name_placeholders(text))))
-
-
-def span_of(expression: exp.Expr) -> Span | None:
-    """The smallest span that covers the known places in the expression, or None if none is known.
-
-    sqlglot notes places for names, literals, stars and names of functions: the closing parenthesis of a call
-    is not covered.
-    """
-    metas = [node.meta for node in expression.walk() if node.meta.get("end") is not None]
-    if not metas:
-        return None
-    return Span(min(meta["start"] for meta in metas), max(meta["end"] for meta in metas) + 1)
 
 
 # --- text to tree ----------------------------------------------------------------------------------------
@@ -135,19 +129,28 @@ def run_parser(parser: CepheidParser, tokens: list[Token], text: str) -> exp.Exp
 # --- tree to clauses -------------------------------------------------------------------------------------
 
 
-def name_placeholders(text: str) -> Iterator[str]:
+@dataclass(frozen=True, slots=True)
+class FreeNames:
+    """Names that the query does not use: for tables that stand for clauses, and for columns that windows add."""
+
+    placeholders: Iterator[str]
+    outputs: Iterator[str]
+
+
+def name_freely(stem: str, text: str) -> Iterator[str]:
     """_cep_1, _cep_2, ... without those that the text uses itself."""
     lowered = text.lower()
-    return (name for number in count(1) if (name := f"_cep_{number}") not in lowered)
+    return (name for number in count(1) if (name := f"{stem}_{number}") not in lowered)
 
 
-def take_out_clauses(tree: exp.Expression, names: Iterator[str]) -> Iterator[EventClause]:
+def take_out_clauses(tree: exp.Expression, names: FreeNames) -> Iterator[EventClause]:
     """The clauses that tables of `tree` carry, inner before outer; the tables get the placeholders' names."""
+    lift_windows(tree, names.outputs)
     carriers = [table for table in tree.find_all(exp.Table) if CLAUSE in table.meta]
     for table in sorted(carriers, key=lambda table: table.meta[CLAUSE].span.start):
         clause: EventClause = table.meta.pop(CLAUSE)
         yield from chain.from_iterable(take_out_clauses(part, names) for part in list_parts(clause))
-        clause = replace(clause, placeholder=next(names))
+        clause = replace(clause, placeholder=next(names.placeholders))
         table.set("this", name_table(clause))
         yield clause
 
@@ -160,7 +163,7 @@ def name_table(clause: EventClause) -> exp.Identifier:
 
 def list_parts(clause: EventClause) -> Iterator[exp.Expression]:
     """The trees inside a clause, its input first."""
-    if isinstance(clause, MatchRecognizeClause):
+    if not isinstance(clause, SequenceClause):
         yield clause.source
         yield from clause.partition_by
         yield from (measure.expression for measure in clause.measures)

@@ -10,6 +10,7 @@ number.  So the text is read again from the opening parenthesis on; places stay 
     concatenation  :=  factor+
     factor         :=  primary quantifier?
     primary        :=  variable  ^  $  ()  ( alternation )  {- alternation -}  PERMUTE ( alternation, ... )
+                       NOT variable, also written ~variable
     quantifier     :=  * + ? {n} {n,} {,m} {n,m}, each with an optional ? (reluctant)
 """
 
@@ -21,6 +22,7 @@ from dataclasses import dataclass
 
 from cepheid.errors import Span, SyntaxProblem
 from cepheid.kernel.pattern import (
+    Absence,
     Alternation,
     Anchor,
     Concatenation,
@@ -37,7 +39,7 @@ LEXEME = re.compile(
       (?P<name> [^\W\d]\w* )
     | (?P<quoted> "(?:[^"]|"")+" | `(?:[^`]|``)+` )
     | (?P<bounds> \{ \s* (?: (?P<exact>[0-9]+) | (?P<least>[0-9]*) \s* , \s* (?P<most>[0-9]*) ) \s* \} )
-    | (?P<mark> \{- | -\} | [()|,*+?^$] )
+    | (?P<mark> \{- | -\} | [()|,*+?^$~] )
     | (?P<unknown> . )
     | (?P<end> \Z )
     """,
@@ -48,6 +50,7 @@ SIMPLE_BOUNDS: dict[str, tuple[int, int | None]] = {"*": (0, None), "+": (1, Non
 PATTERN_ENDS = frozenset({")", "|", ",", "-}", ""})
 DEEPEST_NESTING = 100  # more is a generated text, and would overflow the stack of those who walk the tree
 MOST_DIGITS = 9
+ABSENCE_HINT = "NOT stands before one variable: a NOT b c; DEFINE b with OR for several conditions"
 QUANTIFIER_HINT = "quantifiers are * + ? {n} {n,} {,m} {n,m}; {- ... -} leaves events out of the output"
 
 
@@ -154,6 +157,8 @@ class RowPatternReader:
             case Lexeme(kind="quoted"):
                 quoted = self.take()
                 return Term(unquote(quoted.text), quoted.span)
+            case Lexeme(mark="~"):
+                return self.read_absence(self.take())
             case Lexeme(mark="("):
                 return self.nested(self.read_group)
             case Lexeme(mark="{-"):
@@ -165,7 +170,22 @@ class RowPatternReader:
     def read_named(self, name: Lexeme) -> RowPattern:
         if name.text.upper() == "PERMUTE" and self.current.mark == "(":
             return self.nested(lambda opening: self.read_permutation(name, opening))
+        if name.text.upper() == "NOT":
+            return self.read_absence(name)
         return Term(name.text, name.span)
+
+    def read_absence(self, mark: Lexeme) -> RowPattern:
+        """NOT b: no event that is a b."""
+        if self.current.kind not in ("name", "quoted"):
+            found = f'"{self.current.text}"' if self.current.text else "the end"
+            raise SyntaxProblem(
+                f"expected a pattern variable behind {mark.text}, not {found}",
+                span=self.current.span,
+                hint=ABSENCE_HINT,
+            )
+        name = self.take()
+        variable = unquote(name.text) if name.kind == "quoted" else name.text
+        return Absence(variable, Span(mark.span.start, name.span.end))
 
     def nested(self, read: Callable[[Lexeme], RowPattern]) -> RowPattern:
         opening = self.take()

@@ -17,13 +17,18 @@ from sqlglot import exp
 from cepheid.errors import InvalidQuery, NotSupportedYet, Span, TypeMismatch
 from cepheid.event_time import in_microseconds
 from cepheid.kernel.expression import Call, Cell, Constant, Expression, Kind, Position
+from cepheid.language.aggregates import CHANGING, FACTS, is_aggregate
+from cepheid.language.functions import COMPILED, KIND_NAMES, NUMBERS, bind_function, null_if_any
 from cepheid.language.interval_parser import scale_unit
 from cepheid.language.navigation import Path, enter_navigation, in_parentheses, rebuild
-from cepheid.language.parser import span_of
+from cepheid.language.places import span_of
 from cepheid.language.scope import EventInput, InputColumn
 
 Resolve = Callable[[exp.Column, Path], tuple[EventInput, InputColumn, Position]]
 """Where a column comes from, which one it is, and at which event it is read."""
+
+BindFact = Callable[[exp.Expr, Path], Expression | None]
+"""What is written about the match so far (an aggregate, CLASSIFIER(), ...); None if it is nothing like that."""
 
 COMPARISONS: dict[type[exp.Expr], str] = {
     exp.EQ: "eq", exp.NEQ: "ne", exp.LT: "lt", exp.LTE: "le", exp.GT: "gt", exp.GTE: "ge",
@@ -31,29 +36,23 @@ COMPARISONS: dict[type[exp.Expr], str] = {
 ARITHMETIC: dict[type[exp.Expr], str] = {
     exp.Add: "add", exp.Sub: "sub", exp.Mul: "mul", exp.Div: "div", exp.Mod: "mod",
 }  # fmt: skip
-NUMBERS = ("int", "float")
-CHANGING = (exp.CurrentTimestamp, exp.CurrentDate, exp.CurrentTime, exp.Localtimestamp, exp.Rand, exp.Uuid)
-KIND_NAMES: dict[Kind, str] = {
-    "bool": "true or false", "int": "a whole number", "float": "a number", "string": "text", "time": "a time",
-    "duration": "a duration",
-}  # fmt: skip
+HOIST_HINT = f"apply it to one event at a time, or compute it in a subquery; over several events there are {COMPILED}"
 
 
 class _Uncompilable(Exception):
     """The kernel has no function for this node; the host may have."""
 
-    def __init__(
-        self, node: exp.Expr, what: str, hint: str = "apply it to one event at a time, or compute it in a subquery"
-    ) -> None:
+    def __init__(self, node: exp.Expr, what: str, hint: str = HOIST_HINT) -> None:
         super().__init__(what)
         self.node, self.what, self.hint = node, what, hint
 
 
 @dataclass(frozen=True)
 class ScalarBinder:
-    """Binds conditions of one clause; `resolve` gives the meaning of columns."""
+    """Binds conditions of one clause; `resolve` gives the meaning of columns, `bind_fact` that of the rest."""
 
     resolve: Resolve
+    bind_fact: BindFact | None = None
 
     def condition(self, written: exp.Expr) -> Expression:
         """A condition: an expression of kind bool."""
@@ -71,7 +70,7 @@ class ScalarBinder:
         try:
             return self._bind(written, Path())
         except _Uncompilable as problem:
-            several = problem.node.find(exp.Column) is not None
+            several = _reads_events(problem.node)
             raise NotSupportedYet(
                 f"{problem.what} over several events of a match" if several else f"{problem.what} of constants",
                 span=span_of(problem.node) or span_of(written),
@@ -91,6 +90,9 @@ class ScalarBinder:
         inside = enter_navigation(node, path)
         if inside is not None:
             return self._bind(*inside)
+        fact = None if self.bind_fact is None else self.bind_fact(node, path)
+        if fact is not None:
+            return fact
         if isinstance(node, exp.Paren):
             return self._bind(node.this, path)
         if isinstance(node, exp.Column):
@@ -122,6 +124,8 @@ class ScalarBinder:
                 return self._number_call("neg", node.this, path)
             case exp.Abs():
                 return self._number_call("abs", node.this, path)
+            case exp.Least() | exp.Greatest():
+                return self._extreme(node, path)
             case exp.Coalesce():
                 return self._choice("coalesce", [node.this, *node.expressions], path)
             case exp.Nullif():
@@ -133,17 +137,35 @@ class ScalarBinder:
                 return self._if(node, path)
             case exp.Cast():
                 return self._cast(node, path)
-        if isinstance(node, exp.AggFunc):
-            raise NotSupportedYet(f"the aggregate {node.sql_name()} in a condition", span=span_of(node))
-        if isinstance(node, exp.Anonymous) and node.name.upper() in ("CLASSIFIER", "MATCH_NUMBER", "RUNNING", "FINAL"):
+        if isinstance(node, exp.Anonymous) and node.name.upper() in ("RUNNING", "FINAL") and self.bind_fact:
+            return self._running(node, path)
+        if is_aggregate(node):
+            name = node.sql_name() if isinstance(node, exp.AggFunc) else f'"{node.sql()}"'
+            raise NotSupportedYet(f"the aggregate {name} in a condition", span=span_of(node))
+        if isinstance(node, exp.Anonymous) and node.name.upper() in FACTS:
             raise NotSupportedYet(f"{node.name.upper()} in a condition", span=span_of(node))
         if isinstance(node, exp.Subquery | exp.Select | exp.Exists):
             raise NotSupportedYet("a subquery in a condition", span=span_of(node))
+        if isinstance(node, exp.Window):
+            raise NotSupportedYet("OVER in a condition", span=span_of(node))
+        call = bind_function(node, lambda argument: self._bind(argument, path))
+        if call is not None:
+            return call
         if isinstance(node, exp.Anonymous):
             raise _Uncompilable(node, f"the function {node.name.upper()}")
         raise _Uncompilable(
             node, f"the function {node.sql_name()}" if isinstance(node, exp.Func) else f'"{node.sql()}"'
         )
+
+    def _running(self, node: exp.Anonymous, path: Path) -> Expression:
+        """RUNNING is what every condition is anyway."""
+        if node.name.upper() == "FINAL":
+            raise InvalidQuery(
+                "FINAL has no meaning in DEFINE: the end of the match is not known yet",
+                span=span_of(node),
+                hint="leave it out, or write it in MEASURES",
+            )
+        return self._bind(node.expressions[0], path)
 
     def _column(self, node: exp.Column, path: Path) -> Cell:
         _, column, position = self.resolve(node, path)
@@ -205,6 +227,15 @@ class ScalarBinder:
         bound = _unify(tuple(self._bind(option, path) for option in options), options[0])
         return bound[0] if len(bound) == 1 else Call(function, bound, _common_kind(bound))
 
+    def _extreme(self, node: exp.Expr, path: Path) -> Expression:
+        """least and greatest; the kernel compares what can be ordered."""
+        options = [node.this, *node.expressions]
+        bound = _unify(tuple(self._bind(option, path) for option in options), node)
+        kind = _common_kind(bound)
+        if len(bound) == 1:
+            return bound[0]
+        return null_if_any("least" if isinstance(node, exp.Least) else "greatest", bound, kind)
+
     def _case(self, node: exp.Case, path: Path) -> Expression:
         subject = node.args.get("this")
         result: exp.Expr = node.args.get("default") or exp.Null()
@@ -230,6 +261,8 @@ class ScalarBinder:
 
     def _hoist(self, node: exp.Expr, path: Path) -> Cell | None:
         """The host computes the node as a column, if all it reads is one event of one input."""
+        if any(_is_fact(inner) for inner in node.walk()):
+            return None
         found: list[tuple[EventInput, Position]] = []
 
         def read_plainly(inner: exp.Expr, at: Path) -> exp.Expr:
@@ -251,6 +284,14 @@ class ScalarBinder:
         except InvalidQuery as problem:
             raise InvalidQuery(problem.message, span=span_of(node), hint=problem.hint) from None
         return None if column.kind is None else Cell(column.layout, column.kind, position)
+
+
+def _is_fact(node: exp.Expr) -> bool:
+    return is_aggregate(node) or (isinstance(node, exp.Anonymous) and node.name.upper() in FACTS)
+
+
+def _reads_events(node: exp.Expr) -> bool:
+    return any(isinstance(inner, exp.Column) or _is_fact(inner) for inner in node.walk())
 
 
 def _constant(node: exp.Expr) -> Constant:

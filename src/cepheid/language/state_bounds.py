@@ -6,22 +6,26 @@ A pattern without WITHIN needs a bounded number of events per key if it
 - repeats only what the data end: in `down+ up`, with a condition on `down`, the first event that is neither
   settles the run, however long it was.
 
-It has no bound if something in it repeats whatever comes: `a any* c` waits for its c for ever.
+It has no bound if something in it repeats whatever comes: `a any* c` waits for its c for ever, and so does
+`a NOT b c`, which passes over whatever is not a b.  `$` waits for the end of the stream.  In a WINDOW, a frame of n
+rows bounds all of that; SEEK in a frame without end has no bound, as a match may begin at any row to come.
 """
 
 from __future__ import annotations
 
 from cepheid.graph.operators import RowPattern, Sequence
 from cepheid.graph.query_graph import QueryGraph
-from cepheid.kernel.expression import Constant, Expression, list_cells
+from cepheid.kernel.expression import Aggregate, Cell, Constant, Expression, Fact, list_leaves
 from cepheid.kernel.pattern import (
+    Absence,
     Alternation,
-    Concatenation,
-    Exclusion,
-    Permutation,
+    Anchor,
     Repetition,
+    RowPatternProgram,
     Term,
+    list_parts,
     show_pattern,
+    walk_pattern,
 )
 from cepheid.kernel.pattern import RowPattern as Pattern
 
@@ -39,11 +43,28 @@ def _explain_vertex(node: object) -> str | None:
         case Sequence(program=program) if program.within is None and program.strategy.startswith("skip_till"):
             steps = ", ".join(step.variable for step in program.steps)
             return f"SEQ({steps}) has no WITHIN: every event may be needed for ever" if len(program.steps) > 1 else None
-        case RowPattern(program=program) if program.within is None:
-            endless = find_endless(program.pattern, dict(program.conditions))
-            if endless is not None:
-                shown = show_pattern(program.pattern)
-                return f"PATTERN ({shown}) has no WITHIN, and {show_pattern(endless)} may take events for ever"
+        case RowPattern(program=program):
+            reason = _explain_row_pattern(program)
+            return None if reason is None else f"PATTERN ({show_pattern(program.pattern)}) {reason}"
+    return None
+
+
+def _explain_row_pattern(program: RowPatternProgram) -> str | None:
+    if program.frame is not None and program.frame.following is not None:
+        return None
+    if program.frame is not None and program.frame.seek:
+        return "may be sought for ever: SEEK needs a frame that ends, for instance 100 FOLLOWING"
+    if program.within is not None:
+        return None
+    endless = find_endless(program.pattern, dict(program.conditions))
+    if endless is not None:
+        return f"has no WITHIN, and {show_pattern(endless)} may take events for ever"
+    parts = list(walk_pattern(program.pattern))
+    passing = next((part for part in parts if isinstance(part, Absence)), None)
+    if passing is not None:
+        return f"has no WITHIN, and {show_pattern(passing)} may pass over events for ever"
+    if Anchor("end") in parts:
+        return "has no WITHIN, and $ waits for the end of the stream"
     return None
 
 
@@ -51,14 +72,14 @@ def find_endless(pattern: Pattern, conditions: dict[str, Expression]) -> Repetit
     """A part without upper bound that goes on whatever events come."""
     if isinstance(pattern, Repetition) and pattern.most is None and _free_ways(pattern.item, conditions)[1]:
         return pattern
-    return next((found for part in _parts(pattern) if (found := find_endless(part, conditions))), None)
+    return next((found for part in list_parts(pattern) if (found := find_endless(part, conditions))), None)
 
 
 def _free_ways(pattern: Pattern, conditions: dict[str, Expression]) -> tuple[bool, bool]:
     """Is there a way through the pattern that takes no event, and one whose every event may be any?"""
     if isinstance(pattern, Term):
         return False, _always_holds(pattern.variable, conditions.get(pattern.variable))
-    empty, free = zip(*[_free_ways(part, conditions) for part in _parts(pattern)] or [(True, False)], strict=True)
+    empty, free = zip(*[_free_ways(part, conditions) for part in list_parts(pattern)] or [(True, False)], strict=True)
     match pattern:
         case Alternation():
             return any(empty), any(free)
@@ -73,14 +94,14 @@ def _always_holds(variable: str, condition: Expression | None) -> bool:
         return True
     if isinstance(condition, Constant):
         return condition.value is True
-    positions = [cell.position for cell in list_cells(condition)]
-    return not any(place.pick == "last" and variable in (place.variables or (variable,)) for place in positions)
+    return not any(_changes(leaf, variable) for leaf in list_leaves(condition))
 
 
-def _parts(pattern: Pattern) -> tuple[Pattern, ...]:
-    match pattern:
-        case Concatenation(items=parts) | Alternation(options=parts) | Permutation(items=parts):
-            return parts
-        case Repetition(item=item) | Exclusion(item=item):
-            return (item,)
-    return ()
+def _changes(leaf: Cell | Fact, variable: str) -> bool:
+    """Does the value depend on events that are yet to be bound to the variable?"""
+    match leaf:
+        case Cell(position=place):
+            return place.pick == "last" and variable in (place.variables or (variable,))
+        case Aggregate(variables=variables):
+            return variable in (variables or (variable,))
+    return False

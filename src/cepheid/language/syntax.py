@@ -102,6 +102,43 @@ class MatchRecognizeClause:
 
 
 @dataclass(frozen=True, slots=True)
+class WindowFunction:
+    """`count(*) OVER w` or, for a measure m, `m OVER w`: the rest of the query reads it as a column."""
+
+    output: str
+    expression: exp.Expression
+
+
+@dataclass(frozen=True, slots=True)
+class WindowClause:
+    """WINDOW w AS ( ... PATTERN ... ), or the same behind OVER: a row pattern that is sought from every row on.
+
+    It stands for its input with a column more for each of its `functions`.
+    """
+
+    placeholder: str
+    source: exp.Expression  # FROM and WHERE of the SELECT around
+    partition_by: tuple[exp.Expression, ...]
+    order_by: tuple[OrderTerm, ...]
+    measures: tuple[Measure, ...]
+    following: int | None  # rows after the current one that belong to the frame; None: all
+    after_match: AfterMatch
+    seek: bool
+    pattern: RowPattern
+    subsets: tuple[Subset, ...]
+    within: Within | None
+    definitions: tuple[Definition, ...]
+    span: Span
+    pattern_span: Span
+    functions: tuple[WindowFunction, ...] = ()
+
+    @property
+    def head(self) -> Span:
+        """The opening parenthesis, for what is missing in the clause."""
+        return Span(self.span.start, self.span.start + 1)
+
+
+@dataclass(frozen=True, slots=True)
 class SequenceTerm:
     """`bids b`, `bids+ b[]` (repeated) or `~cancels c` (negated); `predicates` are functions in Python."""
 
@@ -159,7 +196,8 @@ class SequenceClause:
         return Span(self.span.start, self.span.start + len("PATTERN"))
 
 
-EventClause = MatchRecognizeClause | SequenceClause
+RowPatternClause = MatchRecognizeClause | WindowClause
+EventClause = RowPatternClause | SequenceClause
 
 
 @dataclass(frozen=True, slots=True)

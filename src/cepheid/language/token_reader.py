@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import zip_longest
 from typing import NoReturn, TypeVar
 
 from sqlglot import Token, TokenType, exp
@@ -129,6 +130,11 @@ class TokenReader(TrinoParser):
         """Pass over the tokens that start before `position`."""
         while self._curr and self._curr.start < position:
             self._advance()
+
+    def look_ahead(self, start: int) -> Iterator[tuple[Token, TokenType | None]]:
+        """The tokens from `start` tokens further on, each with the kind of the one behind it."""
+        tokens = self._tokens[self._index + start :]
+        yield from zip_longest(tokens, (token.token_type for token in tokens[1:]))
 
     # --- parts of clauses --------------------------------------------------------------------------------
     def at_name(self) -> bool:

@@ -473,7 +473,10 @@ def search_keys(
                 break
 
             # what to tell, and where to go on
-            if count + at - start + 2 > most or total + at - begin + 1 > longest:
+            reached = max(at, cut)
+            if outcome == FAILED and cut >= 0 and not final and cut - 1 + lookahead >= available:
+                break  # a partial match is told when all that its measures read is known
+            if count + reached - start + 2 > most or total + reached - begin + 1 > longest:
                 status = NO_ROOM
                 break
             fate, until = WHOLE, at
