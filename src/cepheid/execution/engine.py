@@ -22,11 +22,13 @@ from cepheid.disorder.holdback import find_late, find_releasable, sort_events
 from cepheid.event_time import BEGINNING, END, order_values
 from cepheid.execution.cells import write_cells, write_schema
 from cepheid.execution.event_log import EventLog
+from cepheid.execution.general_evaluator import evaluate_call
 from cepheid.graph.operators import RowPattern, Sequence
 from cepheid.kernel.columns import Column, Events, Int64s, Interner, read_column
 from cepheid.kernel.compiled.key_index import KeyIndex
 from cepheid.kernel.compiled.row_pattern import CompiledRowPattern
 from cepheid.kernel.compiled.sequence import CompiledSequence
+from cepheid.kernel.expression import HostCall
 from cepheid.kernel.reference.operators import ReferenceRowPattern, ReferenceSequence
 from cepheid.measurement import Counts
 
@@ -150,7 +152,10 @@ class Engine:
             find_sequences = CompiledSequence if compiled else ReferenceSequence
             return find_sequences(self.node.program, self._interner)
         find_rows = CompiledRowPattern if compiled else ReferenceRowPattern
-        return find_rows(self.node.program, self._interner, self.node.lookback())
+        return find_rows(self.node.program, self._interner, self.node.lookback(), self._evaluate_call)
+
+    def _evaluate_call(self, call: HostCall, events: list[Int64s]) -> Column:
+        return evaluate_call(call, events, self._log, self._interner)
 
     def _accept(self, tables: list[pa.Table]) -> pa.Table:
         """The events of all inputs that have a place in the order and are not late."""

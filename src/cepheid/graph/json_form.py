@@ -29,6 +29,7 @@ READABLE: dict[str, type] = {
         expression.Classifier,
         expression.MatchNumber,
         expression.Aggregate,
+        expression.HostCall,
         pattern.Term,
         pattern.Concatenation,
         pattern.Alternation,

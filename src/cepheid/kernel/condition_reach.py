@@ -20,6 +20,7 @@ from cepheid.kernel.expression import (
     Classifier,
     Constant,
     Expression,
+    HostCall,
     MatchNumber,
     Position,
     list_leaves,
@@ -57,6 +58,9 @@ def _see_only(condition: Expression, visible: tuple[str, ...]) -> Expression:
                 return replace(leaf, position=replace(position, variables=visible))
             case Aggregate(variables=()):
                 return replace(leaf, variables=visible)
+            case HostCall(arguments=arguments):
+                seen = [(column, replace(at, variables=at.variables or visible)) for column, at in arguments]
+                return replace(leaf, arguments=tuple(seen))
         return leaf
 
     return _change_leaves(condition, change)
@@ -76,6 +80,8 @@ def _test_absent(condition: Expression, variable: str) -> Expression:
                     return Constant(None, leaf.kind)
                 if not position.variables:
                     raise NotSupportedYet(f'looking back without a variable, in the condition of "{variable}"')
+            case HostCall():
+                raise NotSupportedYet(f'"{leaf.sql}" over several events, in the condition of NOT "{variable}"')
             case Aggregate(variables=variables) if not variables or variable in variables:
                 raise NotSupportedYet(f'an aggregate over the events of "NOT {variable}"')
         return leaf
@@ -103,7 +109,9 @@ def is_columnar(condition: Expression, label: str, framed: bool) -> bool:
 def is_history_free(condition: Expression, label: str) -> bool:
     """Does the condition look only at the tested event and its neighbours in the partition?"""
     return all(
-        isinstance(leaf, MatchNumber) or (isinstance(leaf, Cell) and is_tested(leaf.position, label))
+        isinstance(leaf, MatchNumber)
+        or (isinstance(leaf, Cell) and is_tested(leaf.position, label))
+        or (isinstance(leaf, HostCall) and all(is_tested(position, label) for _, position in leaf.arguments))
         for leaf in list_leaves(condition)
     )
 

@@ -132,8 +132,20 @@ class Aggregate:
     before: bool = False
 
 
-Fact = Classifier | MatchNumber | Aggregate
-Expression = Constant | Cell | Call | Classifier | MatchNumber | Aggregate
+@dataclass(frozen=True, slots=True)
+class HostCall:
+    """SQL over cells of several events that the kernel has no function for: the general evaluator asks a SQL engine.
+
+    `sql` names the cells `_0`, `_1`, ...; `arguments` says (column, position) for each.  Columns may be of any type.
+    """
+
+    sql: str
+    arguments: tuple[tuple[str, Position], ...]
+    kind: Kind
+
+
+Fact = Classifier | MatchNumber | Aggregate | HostCall
+Expression = Constant | Cell | Call | Classifier | MatchNumber | Aggregate | HostCall
 
 
 def list_leaves(expression: Expression) -> list[Cell | Fact]:
@@ -170,12 +182,20 @@ def list_columns(expression: Expression) -> dict[str, Kind]:
     return found
 
 
+def list_host_columns(expression: Expression) -> list[str]:
+    """Every column that the general evaluator reads."""
+    calls = [leaf for leaf in list_leaves(expression) if isinstance(leaf, HostCall)]
+    return list(dict.fromkeys(column for call in calls for column, _ in call.arguments))
+
+
 def list_variables(expression: Expression) -> set[str]:
     """Every variable the expression names."""
     found: set[str] = set()
     for leaf in list_leaves(expression):
         if isinstance(leaf, Aggregate):
             found.update(leaf.variables)
+        elif isinstance(leaf, HostCall):
+            found.update(variable for _, position in leaf.arguments for variable in position.variables)
         elif isinstance(leaf, Cell | Classifier):
             found.update(leaf.position.variables)
     return found
@@ -196,6 +216,9 @@ def show_expression(expression: Expression) -> str:
             return "MATCH_NUMBER()"
         case Aggregate():
             return show_aggregate(expression)
+        case HostCall(sql=sql, arguments=cells):
+            told = ", ".join(f"_{number}={show_cell(*cell)}" for number, cell in enumerate(cells))
+            return f"sql({sql}; {told})"
     raise AssertionError(f"not an expression: {expression!r}")
 
 

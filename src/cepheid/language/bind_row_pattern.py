@@ -74,7 +74,9 @@ def _bind_conditions(
         if variable in conditions:
             raise InvalidQuery(f'DEFINE names "{written.text}" twice', span=written.span)
         scope = RowScope(source, variables.seen_from(variable), in_window=isinstance(clause, WindowClause))
-        conditions[variable] = ScalarBinder(scope.resolve, scope.bind_fact).condition(definition.condition)
+        conditions[variable] = ScalarBinder(scope.resolve, scope.bind_fact, asks_host=True).condition(
+            definition.condition
+        )
     return tuple(conditions.items())
 
 

@@ -16,7 +16,8 @@ from sqlglot import exp
 
 from cepheid.errors import InvalidQuery, NotSupportedYet, Span, TypeMismatch
 from cepheid.event_time import in_microseconds
-from cepheid.kernel.expression import Call, Cell, Constant, Expression, Kind, Position
+from cepheid.kernel.columns import kind_of
+from cepheid.kernel.expression import Call, Cell, Constant, Expression, HostCall, Kind, Position
 from cepheid.language.aggregates import CHANGING, FACTS, is_aggregate
 from cepheid.language.functions import COMPILED, KIND_NAMES, NUMBERS, bind_function, null_if_any
 from cepheid.language.interval_parser import scale_unit
@@ -36,6 +37,7 @@ COMPARISONS: dict[type[exp.Expr], str] = {
 ARITHMETIC: dict[type[exp.Expr], str] = {
     exp.Add: "add", exp.Sub: "sub", exp.Mul: "mul", exp.Div: "div", exp.Mod: "mod",
 }  # fmt: skip
+ELSEWHERE = (exp.Query, exp.DateDiff, exp.Window)  # not for the general evaluator: hosts count months differently
 HOIST_HINT = f"apply it to one event at a time, or compute it in a subquery; over several events there are {COMPILED}"
 
 
@@ -53,6 +55,7 @@ class ScalarBinder:
 
     resolve: Resolve
     bind_fact: BindFact | None = None
+    asks_host: bool = False  # may a function of several events go to the general evaluator?
 
     def condition(self, written: exp.Expr) -> Expression:
         """A condition: an expression of kind bool."""
@@ -81,10 +84,10 @@ class ScalarBinder:
         try:
             return self._bind_known(node, path)
         except _Uncompilable as problem:
-            hoisted = self._hoist(node, path)
-            if hoisted is None:
+            bound = self._hoist(node, path) or self._ask_host(node, path)
+            if bound is None:
                 raise problem
-            return hoisted
+            return bound
 
     def _bind_known(self, node: exp.Expr, path: Path) -> Expression:
         inside = enter_navigation(node, path)
@@ -259,23 +262,55 @@ class ScalarBinder:
             return bound if bound.kind == "float" else Call("to_float", (bound,), "float")
         raise _Uncompilable(node, "CAST")
 
+    def _read_plainly(
+        self, node: exp.Expr, path: Path, name: Callable[[EventInput, InputColumn, Position], str]
+    ) -> exp.Expr:
+        """The node without navigation, with other names for its columns."""
+
+        def read(inner: exp.Expr, at: Path) -> exp.Expr:
+            inside = enter_navigation(inner, at)
+            if inside is not None:
+                return in_parentheses(read(*inside))
+            if isinstance(inner, exp.Column):
+                return exp.column(name(*self.resolve(inner, at)), quoted=True)
+            return rebuild(inner, lambda child: read(child, at))
+
+        return read(node, path)
+
+    def _ask_host(self, node: exp.Expr, path: Path) -> HostCall | None:
+        """The general evaluator: SQL over the cells of several events."""
+        if not self.asks_host or any(_is_fact(inner) or isinstance(inner, ELSEWHERE) for inner in node.walk()):
+            return None
+        cells: dict[tuple[str, Position], pa.DataType] = {}
+        sources: list[EventInput] = []
+
+        def name(source: EventInput, column: InputColumn, position: Position) -> str:
+            sources.append(source)
+            cells.setdefault((column.layout, position), column.type)
+            return f"_{list(cells).index((column.layout, position))}"
+
+        plain = self._read_plainly(node, path, name)
+        if not cells or isinstance(plain, exp.Column):
+            return None
+        sql = plain.sql(dialect="trino", comments=False)
+        given = pa.schema([(f"_{number}", arrow_type) for number, arrow_type in enumerate(cells.values())])
+        try:
+            kind = kind_of(sources[0].describe(f"SELECT {sql} AS x FROM _input", {"_input": given}).field(0).type)
+        except InvalidQuery as problem:
+            raise InvalidQuery(problem.message, span=span_of(node), hint=problem.hint) from None
+        return None if kind is None else HostCall(sql, tuple(cells), kind)
+
     def _hoist(self, node: exp.Expr, path: Path) -> Cell | None:
         """The host computes the node as a column, if all it reads is one event of one input."""
         if any(_is_fact(inner) for inner in node.walk()):
             return None
         found: list[tuple[EventInput, Position]] = []
 
-        def read_plainly(inner: exp.Expr, at: Path) -> exp.Expr:
-            inside = enter_navigation(inner, at)
-            if inside is not None:
-                return in_parentheses(read_plainly(*inside))
-            if isinstance(inner, exp.Column):
-                source, column, position = self.resolve(inner, at)
-                found.append((source, position))
-                return exp.column(column.name, quoted=True)
-            return rebuild(inner, lambda child: read_plainly(child, at))
+        def name(source: EventInput, column: InputColumn, position: Position) -> str:
+            found.append((source, position))
+            return column.name
 
-        plain = read_plainly(node, path)
+        plain = self._read_plainly(node, path, name)
         if isinstance(plain, exp.Column) or not found or any(other != found[0] for other in found[1:]):
             return None
         source, position = found[0]

@@ -19,6 +19,7 @@ from cepheid.kernel.expression import (
     Position,
     list_columns,
     list_facts,
+    list_host_columns,
     show_aggregate,
     show_cell,
     show_expression,
@@ -115,7 +116,8 @@ class RowPattern(PlanNode):
     def read_columns(self) -> list[str]:
         """The input columns that conditions and cells read, besides order and keys."""
         carried = [column for cell in self.cells for column in cell.read_columns()]
-        return list(dict.fromkeys([*self.condition_columns(), *carried]))
+        asked = [column for _, condition in self.program.conditions for column in list_host_columns(condition)]
+        return list(dict.fromkeys([*self.condition_columns(), *asked, *carried]))
 
     def lookback(self) -> int:
         """How many events before a search a cell may read; one is kept if matches are numbered."""

@@ -27,6 +27,11 @@ class KeyIndex:
     def __len__(self) -> int:
         return self._count
 
+    @property
+    def table(self) -> tuple[Int64s, npt.NDArray[np.int64]]:
+        """Slots and rows, for `find_row`."""
+        return self._slots, self._keys
+
     def number_rows(self, columns: list[Column], count: int) -> tuple[Int64s, npt.NDArray[np.bool_]]:
         """int64[n] numbers, bool[n]: has the key a null?"""
         cells = np.zeros((count, self._width), dtype=np.int64)
@@ -48,6 +53,23 @@ def _hash_cells(row: Int64s) -> np.int64:
         mixed = (mixed ^ np.uint64(cell)) * np.uint64(0xBF58476D1CE4E5B9)
         mixed ^= mixed >> np.uint64(31)
     return np.int64(mixed & np.uint64(0x7FFFFFFFFFFFFFFF))
+
+
+@njit(cache=True)
+def find_row(row: Int64s, slots: Int64s, keys: npt.NDArray[np.int64]) -> int:
+    """The number of a row of cells (the last one says which are null), -1 if it has none."""
+    slot = _hash_cells(row) & (slots.shape[0] - 1)
+    while slots[slot] != _EMPTY:
+        number = slots[slot]
+        same = True
+        for c in range(row.shape[0]):
+            if keys[number, c] != row[c]:
+                same = False
+                break
+        if same:
+            return number
+        slot = (slot + 1) & (slots.shape[0] - 1)
+    return -1
 
 
 @njit(cache=True)

@@ -31,6 +31,7 @@ from cepheid.kernel.expression import (
     Constant,
     Expression,
     Fact,
+    HostCall,
     Kind,
     MatchNumber,
     Position,
@@ -111,7 +112,7 @@ class CodeWriter:
                 self._write_cell(expression, target)
             case Call():
                 self._write_call(expression, target)
-            case Classifier() | MatchNumber() | Aggregate():
+            case Classifier() | MatchNumber() | Aggregate() | HostCall():
                 self._write_fact(expression, target)
 
     def _write_constant(self, constant: Constant, target: int) -> None:
@@ -135,6 +136,9 @@ class CodeWriter:
     def _write_fact(self, fact: Fact, target: int) -> None:
         if isinstance(fact, Classifier):
             self.positions.setdefault(fact.position, len(self.positions))
+        elif isinstance(fact, HostCall):
+            for _, position in fact.arguments:
+                self.positions.setdefault(position, len(self.positions))
         elif isinstance(fact, Aggregate):
             assert fact.function != "array_agg", "a list is no value of a condition"
             for name, kind in ((fact.column, fact.column_kind), (fact.by, fact.by_kind)):

@@ -25,13 +25,16 @@ from cepheid.kernel.compiled.aggregates import WIDTH, tabulate_aggregates
 from cepheid.kernel.compiled.cell_store import CellStore, GrowingRows, append_times
 from cepheid.kernel.compiled.columnar import Values, find_true
 from cepheid.kernel.compiled.evaluate import Cells, build_machine, check_trouble
+from cepheid.kernel.compiled.host_answers import Evaluate, HostAnswers
 from cepheid.kernel.compiled.positions import tabulate_positions
 from cepheid.kernel.compiled.register_code import CodeWriter
 from cepheid.kernel.compiled.row_search import (
+    ASKS_HOST,
     NEVER,
     NO_ROOM,
     OF_AGGREGATE,
     OF_CLASSIFIER,
+    OF_HOST,
     OF_NUMBER,
     PAST_LAST,
     SKIP_MISSING,
@@ -54,6 +57,7 @@ from cepheid.kernel.expression import (
     Classifier,
     Expression,
     Fact,
+    HostCall,
     MatchNumber,
     join_conjunction,
     list_cells,
@@ -64,6 +68,7 @@ from cepheid.kernel.pattern import RowPatternProgram, show_pattern
 
 STEP_BUDGET = 200_000_000
 MOST_MARKS = 4096  # bits per event
+ASKED_AT_ONCE = 256  # of the general evaluator
 _SKIP_KINDS = {"past_last": PAST_LAST, "to_next": TO_NEXT, "to_first": TO_FIRST, "to_last": TO_LAST}
 _NEW_KEY = (-1, -1, -1, 0, NEVER, 0)  # of oldest, newest, start, numbers, deadlines, pending
 
@@ -71,7 +76,14 @@ _NEW_KEY = (-1, -1, -1, 0, NEVER, 0)  # of oldest, newest, start, numbers, deadl
 class CompiledRowPattern:
     """The operator: feed it events in order, get the matches that can no longer change."""
 
-    def __init__(self, program: RowPatternProgram, interner: Interner, lookback: int = 0) -> None:
+    def __init__(
+        self,
+        program: RowPatternProgram,
+        interner: Interner,
+        lookback: int = 0,
+        evaluate: Evaluate | None = None,
+    ) -> None:
+        """`evaluate`: the general evaluator, for what the kernel has no function for."""
         self._program = program
         self._interner = interner
         self.automaton = build_automaton(program.pattern)
@@ -92,6 +104,9 @@ class CompiledRowPattern:
         self._rules = _write_rules(program, self.automaton, writer, tuple(labels), joint, lookback)
         self._code = writer.finish()
         self._facts = len(writer.facts)
+        self._calls = [fact for fact in writer.facts if isinstance(fact, HostCall)]
+        self._answers = HostAnswers(self._calls, evaluate)
+        self._tested = np.zeros(1, dtype=np.int64)
         self._cells = CellStore(writer)
         self._view: Cells = self._cells.view
         self._times = GrowingRows(1, np.int64)
@@ -226,18 +241,35 @@ class CompiledRowPattern:
             output = self._make_output(room)
             status, stopped, matches, events = search_keys(
                 keys, fresh.order, begins, ends, self._rules, machine, self._view, store, self._keys, self._scratch,
-                output, horizon, final,
+                self._answers.answers(), self._tested, output, horizon, final,
             )  # fmt: skip
             found.append((output, matches, events))
-            if status != NO_ROOM:
+            if status not in (NO_ROOM, ASKS_HOST):
                 break
-            room *= 2
             keys, begins, ends = keys[stopped:], begins[stopped:].copy(), ends[stopped:]
             begins[0] = ends[0]
-            self._depth *= 2
+            if status == ASKS_HOST:
+                self._ask_host()
+            else:
+                room *= 2
+                self._depth *= 2
         check_trouble(machine)
         _raise_status(status, self._program)
         return _join_output(self.automaton.variables, found)
+
+    def _ask_host(self) -> None:
+        """Answer what the search wants to know, also for the next events of the key: it will want those soon."""
+        number, events = self._answers.wanted()
+        tested = [int(self._tested[0])]
+        links = self._following.data[0]
+        while len(tested) < ASKED_AT_ONCE and links[tested[-1]] >= 0:
+            tested.append(int(links[tested[-1]]))
+        asked = []
+        for event, (_, position) in zip(events, self._calls[number].arguments, strict=True):
+            moved = self.shift(np.array(tested), position.shift)
+            moves_along = position.pick == "last" and position.offset == 0 and moved[0] == event
+            asked.append(moved if moves_along else np.full(len(tested), event))
+        self._answers.learn(number, asked)
 
     def _make_output(self, room: int) -> Output:
         events, labels, ends, starts, numbers = (np.empty(room, dtype=np.int64) for _ in range(5))
@@ -346,6 +378,13 @@ def _write_rules(
         for leaf in list_leaves(condition)
         if isinstance(leaf, Cell | Classifier)
     ]
+    shifts += [
+        position.shift
+        for _, condition in program.conditions
+        for leaf in list_leaves(condition)
+        if isinstance(leaf, HostCall)
+        for _, position in leaf.arguments
+    ]
     frame = program.frame
     return Rules(
         instructions=np.ascontiguousarray(automaton.instructions.T.astype(np.int64)),
@@ -358,6 +397,7 @@ def _write_rules(
         reads=_flatten(reads),
         reads_bounds=np.cumsum([0, *map(len, reads)]).astype(np.int32),
         facts=_tabulate_facts(list(writer.facts), aggregates, writer),
+        calls=_tabulate_calls(list(writer.facts), writer),
         fact_reads=_flatten(facts),
         fact_bounds=np.cumsum([0, *map(len, facts)]).astype(np.int32),
         aggregates=tabulate_aggregates(aggregates, labels, writer).reshape(-1, WIDTH),
@@ -399,6 +439,17 @@ def _tabulate_facts(facts: list[Fact], aggregates: list[Aggregate], writer: Code
                 table[row] = (OF_CLASSIFIER, writer.positions[position])
             case MatchNumber():
                 table[row] = (OF_NUMBER, 0)
+            case HostCall():
+                calls = [other for other in facts if isinstance(other, HostCall)]
+                table[row] = (OF_HOST, calls.index(fact))
+    return table
+
+
+def _tabulate_calls(facts: list[Fact], writer: CodeWriter) -> Int64s:
+    calls = [fact for fact in facts if isinstance(fact, HostCall)]
+    table = np.full((max(1, len(calls)), max([1, *(len(call.arguments) for call in calls)])), -1, dtype=np.int64)
+    for row, call in enumerate(calls):
+        table[row, : len(call.arguments)] = [writer.positions[position] for _, position in call.arguments]
     return table
 
 

@@ -33,14 +33,15 @@ from cepheid.kernel.automaton import (
 from cepheid.kernel.columns import Int64s
 from cepheid.kernel.compiled.aggregates import add_event, is_equal, read_aggregate
 from cepheid.kernel.compiled.evaluate import Cells, Machine, holds
+from cepheid.kernel.compiled.host_answers import Answers, look_up
 from cepheid.kernel.compiled.positions import MISSING, UNKNOWN, find_logical
 from cepheid.kernel.matches import TIMED_OUT, UNMATCHED, WHOLE
 
 NEVER = np.iinfo(np.int64).max
-MATCHED, FAILED, UNDECIDED, SKIP_MISSING, SKIP_NOWHERE, TOO_COSTLY, NO_ROOM = range(7)
+MATCHED, FAILED, UNDECIDED, SKIP_MISSING, SKIP_NOWHERE, TOO_COSTLY, NO_ROOM, ASKS_HOST = range(8)
 PAST_LAST, TO_NEXT, TO_FIRST, TO_LAST = range(4)
-OF_AGGREGATE, OF_CLASSIFIER, OF_NUMBER = range(3)
-NO, YES, NOT_YET, OVER, TRIED = range(5)
+OF_AGGREGATE, OF_CLASSIFIER, OF_NUMBER, OF_HOST = range(4)
+NO, YES, NOT_YET, OVER, TRIED, ASKS = range(6)
 UNMARKED_STEPS = 256  # a short search is done before marks pay
 
 
@@ -56,7 +57,8 @@ class Rules(NamedTuple):
     positions: Any  # int64[k, 5]
     reads: Any  # int32[total]: positions that the condition of label v reads, at reads_bounds[v]:reads_bounds[v + 1]
     reads_bounds: Any
-    facts: Any  # int64[f, 2]: what kind of fact, and which aggregate or position
+    facts: Any  # int64[f, 2]: what kind of fact, and which aggregate, position or call
+    calls: Any  # int64[c, arguments]: positions of the arguments of calls of the general evaluator, -1 if none
     fact_reads: Any  # int32[total]: facts that the condition of label v reads, likewise
     fact_bounds: Any
     aggregates: Any  # int64[k, 8]
@@ -180,9 +182,12 @@ def _add_to_sums(
 @njit(cache=True)
 def _read_facts(
     label: int, at: int, start: int, lowest: int, highest: int, available: int, final: bool, number: int,
-    rules: Rules, machine: Machine, cells: Cells, scratch: Scratch, last_of: Int64s,
-) -> bool:  # fmt: skip
-    """Fill in the facts that the condition of the label reads; False if one needs an event that may still come."""
+    rules: Rules, machine: Machine, cells: Cells, scratch: Scratch, answers: Answers, last_of: Int64s,
+) -> int:  # fmt: skip
+    """Fill in the facts that the condition of the label reads.
+
+    NOT_YET if one needs an event that may still come, ASKS if one needs an answer of the general evaluator.
+    """
     facts, fact_reads, fact_bounds, visible = rules.facts, rules.fact_reads, rules.fact_bounds, rules.visible
     for read in range(fact_bounds[label], fact_bounds[label + 1]):
         slot = fact_reads[read]
@@ -196,17 +201,32 @@ def _read_facts(
                 cells.integers, cells.integers_valid, cells.floats, cells.floats_valid,
                 machine.fact_integers, machine.fact_floats, machine.fact_valid,
             )  # fmt: skip
+        elif kind == OF_HOST:
+            row = np.zeros(answers.rows.shape[1], dtype=np.int64)
+            row[0] = operand
+            for argument in range(rules.calls.shape[1]):
+                if rules.calls[operand, argument] < 0:
+                    break
+                place = _locate(
+                    rules.positions, rules.calls[operand, argument], scratch.labels, last_of, start, at, lowest,
+                    highest, available, final,
+                )  # fmt: skip
+                if place == UNKNOWN:
+                    return NOT_YET
+                row[1 + argument] = scratch.events[place] if place >= 0 else MISSING
+            if not look_up(answers, operand, row, slot, machine.fact_integers, machine.fact_floats, machine.fact_valid):
+                return ASKS
         else:
             place = _locate(
                 rules.positions, operand, scratch.labels, last_of, start, at, lowest, highest, available, final
             )
             if place == UNKNOWN:
-                return False
+                return NOT_YET
             in_match = start <= place <= at and (scratch.labels[place] < visible or place == at)
             machine.fact_valid[slot] = 1 if in_match else 0
             if in_match:
                 machine.fact_integers[slot] = rules.names[scratch.labels[place]]
-    return True
+    return YES
 
 
 @njit(cache=True, forceinline=True)
@@ -225,12 +245,14 @@ def _mark(marks: Any, at: int, bit: int, slots: int, saved: Int64s) -> bool:
 @njit(cache=True)
 def search_keys(
     keys: Int64s, order: Int64s, begins: Int64s, ends: Int64s, rules: Rules, machine: Machine, cells: Cells,
-    store: Store, state: Keys, scratch: Scratch, output: Output, horizon: int, final: bool,
+    store: Store, state: Keys, scratch: Scratch, answers: Answers, tested: Int64s, output: Output,
+    horizon: int, final: bool,
 ) -> Any:  # fmt: skip
     """Search each key from its start on; fills in the output.
 
     order[begins[n]:ends[n]] are the new events of keys[n].  Gives the status, the key it stopped at, how many matches
-    and how many events of matches there are.  With NO_ROOM the key it stopped at has its new events among the pending.
+    and how many events of matches there are.  With NO_ROOM and ASKS_HOST the key it stopped at has its new events among
+    the pending; tested[0] is the event under test when the general evaluator is asked.
     """
     rows, bounds, integers, floats, ranks, ri, rf, rv, trouble, by_rank, facts_i, facts_f, facts_valid = machine
     cells_i, cells_i_valid, cells_f, cells_f_valid = cells
@@ -334,11 +356,11 @@ def search_keys(
                                     answer = NOT_YET
                                     break
                                 where[row] = events[place] if place >= 0 else MISSING
-                            if fact_bounds[label] < fact_bounds[label + 1] and not _read_facts(
-                                label, look, begin, lowest, highest, available, final, numbers[key] + 1,
-                                rules, machine, cells, scratch, last_of,
-                            ):  # fmt: skip
-                                answer = NOT_YET
+                            if answer == YES and fact_bounds[label] < fact_bounds[label + 1]:
+                                answer = _read_facts(
+                                    label, look, begin, lowest, highest, available, final, numbers[key] + 1,
+                                    rules, machine, cells, scratch, answers, last_of,
+                                )  # fmt: skip
                             if answer == YES and not holds(
                                 label, where, rows, bounds, integers, floats, ranks, ri, rf, rv, trouble, by_rank,
                                 facts_i, facts_f, facts_valid, cells_i, cells_i_valid, cells_f, cells_f_valid,
@@ -351,6 +373,10 @@ def search_keys(
                         answer = NOT_YET if waits and (within == NEVER or horizon - began <= within) else OVER
                     if answer == NOT_YET:
                         outcome = UNDECIDED
+                        break
+                    if answer == ASKS:
+                        outcome = ASKS_HOST
+                        tested[0] = events[look]
                         break
                     if answer == OVER and rules.tells_timeouts and cut < 0 and operation != UNTIL:
                         for place in range(begin, at):
@@ -458,7 +484,7 @@ def search_keys(
                         at -= 1
                         last_of[labels[at]] = same[at]
 
-            if outcome in (TOO_COSTLY, NO_ROOM):
+            if outcome in (TOO_COSTLY, NO_ROOM, ASKS_HOST):
                 status = outcome
                 break
             if steps > unmarked and words and (outcome == MATCHED or not rules.marks_hold_across_starts):
@@ -532,7 +558,7 @@ def search_keys(
             begin = start
         if status != MATCHED:
             stopped = n
-            if status != NO_ROOM:
+            if status not in (NO_ROOM, ASKS_HOST):
                 break
         # what the key still needs
         keep = max(0, start - lookback)
@@ -542,6 +568,6 @@ def search_keys(
         deadlines[key] = NEVER
         if start < available and within != NEVER:
             deadlines[key] = at_times[start] + within
-        if status == NO_ROOM:
+        if status != MATCHED:
             break
     return status, stopped, count, total

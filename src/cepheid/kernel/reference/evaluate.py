@@ -20,11 +20,23 @@ from typing import Any
 
 import numpy as np
 
-from cepheid.kernel.expression import Aggregate, Call, Cell, Classifier, Constant, Expression, Fact, Kind, Position
+from cepheid.kernel.expression import (
+    Aggregate,
+    Call,
+    Cell,
+    Classifier,
+    Constant,
+    Expression,
+    Fact,
+    HostCall,
+    Kind,
+    Position,
+)
 from cepheid.kernel.reference.aggregates import aggregate_values
 
 Value = bool | int | float | str
 Row = Mapping[str, Value | None]
+Ask = Callable[[HostCall, Sequence[Any]], Value | None]
 
 
 def evaluate(expression: Expression, read: Callable[[Cell | Fact], Value | None]) -> Value | None:
@@ -167,13 +179,14 @@ OF_VALUES: dict[str, Callable[..., Value | None]] = {
 class Bindings:
     """The match so far: row `bound[i]` is bound to variable `labels[i]`, the row under test last.
 
-    `number` is that which the match will have.
+    `number` is that which the match will have; `ask` is the general evaluator, told the events of its arguments.
     """
 
     rows: Sequence[Row]
     bound: Sequence[int]
     labels: Sequence[str]
     number: int = 0
+    ask: Ask | None = None
 
     def read(self, leaf: Cell | Fact) -> Value | None:
         match leaf:
@@ -187,6 +200,11 @@ class Bindings:
                 count = len(self.bound) - 1 if before else len(self.bound)
                 chosen = [self.bound[at] for at in range(count) if not variables or self.labels[at] in variables]
                 return self.aggregate(leaf, chosen)
+            case HostCall(arguments=arguments):
+                assert self.ask is not None, "somebody evaluates what the kernel cannot"
+                places = [find_row(position, self.bound, self.labels) for _, position in arguments]
+                known = [place if place is not None and 0 <= place < len(self.rows) else None for place in places]
+                return self.ask(leaf, [-1 if place is None else self.rows[place]["_event"] for place in known])
         return self.number
 
     def aggregate(self, wanted: Aggregate, chosen: Sequence[int]) -> Value | None:

@@ -5,15 +5,19 @@ It needs neither a horizon nor a lookback, since it keeps everything; so it keep
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 import numpy as np
 
-from cepheid.kernel.columns import Events, Int64s, Interner
-from cepheid.kernel.expression import Expression, Kind, list_columns
+from cepheid.kernel.columns import Column, Events, Int64s, Interner
+from cepheid.kernel.expression import Expression, HostCall, Kind, list_columns
 from cepheid.kernel.matches import Matches, table_matches
 from cepheid.kernel.pattern import RowPatternProgram, SequenceProgram, list_terms
 from cepheid.kernel.reference.evaluate import Row, Value
 from cepheid.kernel.reference.row_pattern import RowMatch, find_matches
 from cepheid.kernel.reference.sequence import find_sequences
+
+Evaluate = Callable[[HostCall, list[Int64s]], Column]
 
 
 class _Memory:
@@ -31,16 +35,16 @@ class _Memory:
 
     def append(self, events: Events) -> None:
         texts = self._interner.texts()
-        columns = {name: _plain_values(events, name, kind, texts) for name, kind in self._kinds.items()}
+        columns = {name: plain_values(events.columns[name], kind, texts) for name, kind in self._kinds.items()}
         for place in range(len(events)):
             self.by_key.setdefault(int(events.keys[place]), []).append(len(self.rows))
-            self.rows.append({name: values[place] for name, values in columns.items()})
+            self.rows.append({name: values[place] for name, values in columns.items()} | {"_event": len(self.rows)})
             self.times.append(int(events.times[place]))
             self.streams.append(-1 if events.streams is None else int(events.streams[place]))
 
 
-def _plain_values(events: Events, name: str, kind: Kind, texts: list[str]) -> list[Value | None]:
-    column = events.columns[name]
+def plain_values(column: Column, kind: Kind, texts: list[str]) -> list[Value | None]:
+    """A column as values of Python."""
     values: list[Value | None] = column.values.tolist()
     if kind == "bool":
         values = [bool(value) for value in values]
@@ -52,8 +56,16 @@ def _plain_values(events: Events, name: str, kind: Kind, texts: list[str]) -> li
 
 
 class ReferenceRowPattern:
-    def __init__(self, program: RowPatternProgram, interner: Interner, lookback: int = 0) -> None:  # noqa: ARG002
+    def __init__(
+        self,
+        program: RowPatternProgram,
+        interner: Interner,
+        lookback: int = 0,  # noqa: ARG002
+        evaluate: Evaluate | None = None,
+    ) -> None:
         self._program = program
+        self._interner = interner
+        self._evaluate = evaluate
         self._memory = _Memory([condition for _, condition in program.conditions], interner)
         self._variables = tuple(dict.fromkeys(term.variable for term in list_terms(program.pattern)))
 
@@ -63,8 +75,14 @@ class ReferenceRowPattern:
         for places in self._memory.by_key.values() if final else ():
             rows = [self._memory.rows[place] for place in places]
             times = [self._memory.times[place] for place in places]
-            found += [(places, match) for match in find_matches(self._program, rows, times)]
+            found += [(places, match) for match in find_matches(self._program, rows, times, ask=self._ask)]
         return self._flatten(found)
+
+    def _ask(self, call: HostCall, events: Sequence[int]) -> Value | None:
+        assert self._evaluate is not None, "somebody evaluates what the kernel cannot"
+        column = self._evaluate(call, [np.array([event]) for event in events])
+        (value,) = plain_values(column, call.kind, self._interner.texts())
+        return value
 
     def shift(self, events: Int64s, steps: int) -> Int64s:
         place_of = {place: (key, at) for key, places in self._memory.by_key.items() for at, place in enumerate(places)}

@@ -37,7 +37,7 @@ from cepheid.kernel.pattern import (
     list_terms,
     show_pattern,
 )
-from cepheid.kernel.reference.evaluate import Bindings, Row, evaluate
+from cepheid.kernel.reference.evaluate import Ask, Bindings, Row, evaluate
 
 STEP_BUDGET = 5_000_000
 
@@ -119,7 +119,12 @@ Choice = tuple[Todo | None, int]
 
 
 def find_matches(
-    program: RowPatternProgram, rows: Sequence[Row], times: Sequence[int], *, budget: int | None = None
+    program: RowPatternProgram,
+    rows: Sequence[Row],
+    times: Sequence[int],
+    *,
+    budget: int | None = None,
+    ask: Ask | None = None,
 ) -> list[RowMatch]:
     """The matches in one partition already in order, in the order in which they start.
 
@@ -128,7 +133,7 @@ def find_matches(
     """
     assert len(rows) == len(times), "rows and times are of one length"
     budget = STEP_BUDGET if budget is None else budget
-    search = Search(program, place_absences(program.pattern), rows, times, budget, sees_only_tested_row(program))
+    search = Search(program, place_absences(program.pattern), rows, times, budget, sees_only_tested_row(program), ask)
     return find_in_frames(search) if program.frame is not None else find_in_partition(search)
 
 
@@ -190,6 +195,7 @@ class Search:
     times: Sequence[int]
     budget: int
     remembers_failures: bool
+    ask: Ask | None = None
     steps: int = 0
     number: int = 0
     first: int = 0
@@ -283,7 +289,7 @@ class Search:
         bound = [start + at - self.first for at, label in enumerate(labels) if label.variable is not None]
         names = [label.variable for label in labels if label.variable is not None]
         seen = self.rows[self.first : self.end]
-        bindings = Bindings(seen, [*bound, row - self.first], [*names, variable], self.number)
+        bindings = Bindings(seen, [*bound, row - self.first], [*names, variable], self.number, self.ask)
         return evaluate(condition, bindings.read) is True
 
     def stays_away(self, start: int, labels: Sequence[Label], variable: str) -> bool:
