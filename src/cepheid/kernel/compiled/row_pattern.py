@@ -485,7 +485,7 @@ def _raise_status(status: int, program: RowPatternProgram) -> None:
         )
     if status == TOO_COSTLY:
         raise PatternTooCostly(
-            f"PATTERN ({show_pattern(program.pattern)}) took more than {STEP_BUDGET:,} steps for one match",
+            f"PATTERN ({show_pattern(program.pattern)}) took more than {STEP_BUDGET:,} steps in one partition",
             hint="bound its repetitions, add WITHIN, or make conditions exclude one another",
         )
 

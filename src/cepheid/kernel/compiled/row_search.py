@@ -43,6 +43,8 @@ PAST_LAST, TO_NEXT, TO_FIRST, TO_LAST = range(4)
 OF_AGGREGATE, OF_CLASSIFIER, OF_NUMBER, OF_HOST = range(4)
 NO, YES, NOT_YET, OVER, TRIED, ASKS = range(6)
 UNMARKED_STEPS = 256  # a short search is done before marks pay
+# The budget is of time: what takes longer counts for more steps.
+STEPS_OF_CONDITION, STEPS_OF_AGGREGATE, STEPS_PER_EVENT = 20, 60, 5000
 
 
 class Rules(NamedTuple):
@@ -154,8 +156,9 @@ def _locate(
 @njit(cache=True)
 def _add_to_sums(
     label: int, at: int, start: int, aggregates: Any, scratch: Scratch, cells: Cells, ranks: Int64s, trouble: Int64s
-) -> None:
-    """The states of the aggregates behind place `at`, which has the label."""
+) -> int:
+    """The states of the aggregates behind place `at`, which has the label; gives the steps it took."""
+    steps = STEPS_OF_AGGREGATE * aggregates.shape[0]
     events, _, _, labels, _, _, _, _, sums_i, sums_f = scratch
     cells_i, cells_i_valid, cells_f, cells_f_valid = cells
     for k in range(aggregates.shape[0]):
@@ -167,6 +170,7 @@ def _add_to_sums(
         is_new = True
         if aggregates[k, 6]:
             for earlier in range(start, at):
+                steps += 1
                 if (members == 0 or (members >> labels[earlier]) & 1) and is_equal(
                     aggregates[k, 2], aggregates[k, 3], events[earlier], events[at], cells_i, cells_f
                 ):
@@ -177,6 +181,7 @@ def _add_to_sums(
                 aggregates, k, events[at], sums_i[at + 1], sums_f[at + 1], cells_i, cells_i_valid, cells_f,
                 cells_f_valid, ranks, trouble,
             )  # fmt: skip
+    return steps
 
 
 @njit(cache=True)
@@ -297,7 +302,7 @@ def search_keys(
         if words:
             marks[: available + 1] = 0
         steps = 0
-        budget = rules.budget + 1000 * available
+        budget = rules.budget + STEPS_PER_EVENT * available
 
         begin = start  # where the search begins: at `start`, or further in a frame that is sought through
         while start < available:
@@ -345,8 +350,9 @@ def search_keys(
                             if look > at:
                                 scratch.sums_i[look] = scratch.sums_i[at]
                                 scratch.sums_f[look] = scratch.sums_f[at]
-                            _add_to_sums(label, look, begin, aggregates, scratch, cells, ranks, trouble)
+                            steps += _add_to_sums(label, look, begin, aggregates, scratch, cells, ranks, trouble)
                         if bounds[label] < bounds[label + 1]:
+                            steps += STEPS_OF_CONDITION
                             for read in range(reads_bounds[label], reads_bounds[label + 1]):
                                 row = reads[read]
                                 place = _locate(
