@@ -5,6 +5,7 @@
     cep.sql(text, **tables)       rows for tables or DataFrames
     cep.open(text, **schemas)     a continuous query in this process
     cep.explain(text, **inputs)   what becomes of the query, step by step
+    cep.pattern("a").then("b")    a pattern written in Python, in place of text
 
 Names are loaded when they are first used: a Spark worker that imports the kernel loads nothing else.
 """
@@ -20,6 +21,8 @@ _HOMES = {
     "sql": "cepheid.session",
     "open": "cepheid.session",
     "explain": "cepheid.session",
+    "pattern": "cepheid.language.pattern_builder",
+    "Pattern": "cepheid.language.pattern_builder",
     "late_events": "cepheid.session",
     "count_rejected": "cepheid.session",
     "CepheidError": "cepheid.errors",

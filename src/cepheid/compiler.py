@@ -1,6 +1,6 @@
 """The map: from text to a placed graph, every step kept so that `explain` can show it.
 
-    text ─parse_query─▶ syntax tree ─bind_query─▶ bound graph ─rewrite_graph─▶ rewritten graph ─place─▶ placed graph
+    text or Pattern ─parse─▶ tree ─bind_query─▶ bound graph ─rewrite_graph─▶ rewritten graph ─place─▶ placed graph
 
 What happens next is the host's business (execution/).  Planning again is the same call.
 """
@@ -23,7 +23,9 @@ from cepheid.graph.render_mermaid import render_mermaid
 from cepheid.graph.render_text import render_text
 from cepheid.graph.validation import validate_graph
 from cepheid.language.binder import bind_query
+from cepheid.language.parse_pattern import parse_pattern
 from cepheid.language.parser import parse_query
+from cepheid.language.pattern_builder import Pattern
 from cepheid.language.scope import Describe
 from cepheid.language.state_bounds import HOW_TO_BOUND, explain_unbounded
 from cepheid.language.syntax import ParsedQuery, SequenceClause
@@ -49,13 +51,14 @@ class Compilation:
 
 
 def compile_query(
-    text: str, schemas: Mapping[str, pa.Schema], describe: Describe, rules: tuple[Rule, ...] = RULES
+    query: str | Pattern, schemas: Mapping[str, pa.Schema], describe: Describe, rules: tuple[Rule, ...] = RULES
 ) -> Compilation:
     """All steps; mistakes in the text come out with their place in it."""
-    if not isinstance(text, str):
-        raise InvalidInput(f"the query is a {type(text).__name__}, not text")
+    if not isinstance(query, str | Pattern):
+        raise InvalidInput(f"the query is a {type(query).__name__}, not text or a pattern")
+    parsed = parse_query(query) if isinstance(query, str) else parse_pattern(query, schemas)
+    text = parsed.text
     try:
-        parsed = parse_query(text)
         bound = bind_query(parsed, schemas, describe)
     except CepheidError as problem:
         raise problem.with_text(text) from None

@@ -59,6 +59,9 @@ def newest_time(column: pa.ChunkedArray) -> int:
 
 def _microseconds(column: pa.ChunkedArray) -> npt.NDArray[np.int64]:
     if pa.types.is_timestamp(column.type):
+        if column.type.unit == "us" and column.num_chunks == 1:  # as they lie in memory
+            stored: npt.NDArray[np.int64] = column.chunk(0).view(pa.int64()).to_numpy()
+            return stored
         column = column.cast(pa.timestamp(column.type.unit))  # the same instants, without a zone
     numbers: npt.NDArray[np.int64] = column.cast(pa.timestamp("us"), safe=False).cast(pa.int64()).to_numpy()
     return numbers

@@ -72,6 +72,11 @@ def read_schema(name: str, value: Any) -> pa.Schema:
     return _without_views(value)
 
 
+def is_plain_schema(schema: pa.Schema) -> bool:
+    """Can a table of this schema be taken as it is?"""
+    return not any(pa.types.is_dictionary(column.type) for column in schema)
+
+
 def _without_views(schema: pa.Schema) -> pa.Schema:
     """Polars hands over views of text, which much of Arrow cannot compute with yet."""
     for number, column in enumerate(schema):

@@ -17,12 +17,19 @@ from cepheid.settings import Settings
 
 if TYPE_CHECKING:
     from cepheid.execution.embedded.continuous import ContinuousQuery
+    from cepheid.language.pattern_builder import Pattern
 
 
 def sql(
-    text: str, *, lateness: timedelta | None = None, strict: bool = False, key_groups: int | None = None, **tables: Any
+    query: str | Pattern,
+    /,
+    *,
+    lateness: timedelta | None = None,
+    strict: bool = False,
+    key_groups: int | None = None,
+    **tables: Any,
 ) -> Any:
-    """The rows of a query over tables.
+    """The rows of a query over tables; the query is SQL text, or a pattern built with `cep.pattern`.
 
     Arrow, pandas or Polars tables in (or none): an Arrow table out.  Spark DataFrames in: a Spark DataFrame out,
     streaming if one of them is; then `lateness` says how late events may come, unless the DataFrame has a
@@ -32,13 +39,13 @@ def sql(
     if _on_spark(tables):
         from cepheid.execution.spark.host import run_on_spark
 
-        return run_on_spark(text, tables, settings)
+        return run_on_spark(query, tables, settings)
     if lateness is not None:
         raise InvalidInput("lateness has no meaning for whole tables", hint="give a streaming DataFrame, or cep.open")
     from cepheid.execution.embedded.batch import run_batch
 
     read = {name: read_table(name, value) for name, value in tables.items()}
-    compilation = _compile_embedded(text, {name: table.schema for name, table in read.items()})
+    compilation = _compile_embedded(query, {name: table.schema for name, table in read.items()})
     rows, counts = run_batch(compilation.placed, read)
     if counts.rejected:
         message = f"{counts.rejected} events have null or NaN where ORDER BY needs a value, and were rejected"
@@ -47,7 +54,8 @@ def sql(
 
 
 def open(  # noqa: A001 (the name is part of the contract: cep.open)
-    text: str,
+    query: str | Pattern,
+    /,
     *,
     lateness: timedelta | None = None,
     strict: bool = False,
@@ -59,21 +67,21 @@ def open(  # noqa: A001 (the name is part of the contract: cep.open)
 
     settings = _settings(lateness, strict, None)
     read = {name: read_schema(name, value) for name, value in schemas.items()}
-    compilation = _compile_embedded(text, read)
+    compilation = _compile_embedded(query, read)
     with placed_at_order(compilation):
-        query = ContinuousQuery(compilation, read, settings, snapshot)
+        opened = ContinuousQuery(compilation, read, settings, snapshot)
     check_bounded(compilation, strict)
-    return query
+    return opened
 
 
-def explain(text: str, step: str = "rewritten", format: str = "text", **inputs: Any) -> str:  # noqa: A002 (as in open)
+def explain(query: str | Pattern, /, step: str = "rewritten", format: str = "text", **inputs: Any) -> str:  # noqa: A002 (as in open)
     """What becomes of a query: step parsed, bound, rewritten or placed; as text, mermaid or json."""
     if _on_spark(inputs):
         from cepheid.execution.spark.host import compile_on_spark
 
-        return explain_compilation(compile_on_spark(text, inputs), step, format)
+        return explain_compilation(compile_on_spark(query, inputs), step, format)
     read = {name: read_schema(name, value) for name, value in inputs.items()}
-    return explain_compilation(_compile_embedded(text, read), step, format)
+    return explain_compilation(_compile_embedded(query, read), step, format)
 
 
 def late_events(spark: Any, checkpoint: str) -> Any:
@@ -101,10 +109,10 @@ def _settings(lateness: timedelta | None, strict: bool, key_groups: int | None) 
     return chosen if key_groups is None else replace(chosen, key_groups=key_groups)
 
 
-def _compile_embedded(text: str, schemas: Mapping[str, pa.Schema]) -> Compilation:
+def _compile_embedded(query: str | Pattern, schemas: Mapping[str, pa.Schema]) -> Compilation:
     from cepheid.execution.embedded.relations import describe_sql
 
-    return compile_query(text, schemas, describe_sql)
+    return compile_query(query, schemas, describe_sql)
 
 
 def _on_spark(inputs: Mapping[str, Any]) -> bool:

@@ -80,15 +80,30 @@ def test_filters_and_projections_need_no_relation(query: str) -> None:
         f"SELECT f FROM {PATTERN} ORDER BY f",
         f"SELECT f FROM {PATTERN} LIMIT 1",
         f"SELECT f, row_number() OVER (ORDER BY f) FROM {PATTERN}",
-        f"SELECT f + 1 AS g, g + 1 AS h FROM {PATTERN}",
         f"SELECT f FROM {PATTERN} WHERE f > (SELECT max(f) FROM s)",
         f"SELECT f FROM {PATTERN} WHERE EXISTS (SELECT 1 FROM s)",
+        f"SELECT f FROM {PATTERN} UNION SELECT f FROM {PATTERN}",
+        f"SELECT f FROM {PATTERN} UNION ALL SELECT f FROM {PATTERN} ORDER BY f",
+        f"SELECT f FROM {PATTERN} UNION ALL SELECT max(f) FROM {PATTERN}",
     ],
 )
 def test_what_needs_more_than_one_row_is_left_to_the_host_and_refused_on_streams(query: str) -> None:
     assert Relation in kinds_of(query)
     with pytest.raises(NotSupportedYet):
         cep.open(query, **SCHEMAS)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        f"SELECT f + 1 AS g, g + 1 AS h FROM {PATTERN}",
+        f"SELECT *, 'x' AS kind FROM {PATTERN} UNION ALL SELECT *, 'y' FROM {PATTERN} WHERE f > 1",
+        f"WITH q AS (SELECT f FROM {PATTERN}) (SELECT f FROM q) UNION ALL SELECT f + 1 FROM (SELECT f FROM q)",
+    ],
+)
+def test_what_looks_at_each_row_by_itself_runs_on_streams_though_it_is_left_to_the_host(query: str) -> None:
+    assert Relation in kinds_of(query)
+    cep.open(query, **SCHEMAS)
 
 
 def test_binding_leaves_the_parsed_query_as_it_was() -> None:

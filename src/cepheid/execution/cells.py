@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Protocol
 
 import numpy as np
@@ -17,6 +18,7 @@ from cepheid.graph.operators import RowPattern, Sequence
 from cepheid.graph.operators.row_pattern import OutputCell
 from cepheid.kernel.columns import Int64s
 from cepheid.kernel.compiled.positions import find_in_matches, navigate_matches, tabulate_positions
+from cepheid.kernel.expression import Position
 from cepheid.kernel.matches import TIMED_OUT, UNMATCHED, WHOLE, Matches
 from cepheid.kernel.pattern import Frame
 
@@ -55,11 +57,12 @@ def write_cells(
         return schema.empty_table()
     rows = _rows_of(node, matches)
     frame = node.program.frame if isinstance(node, RowPattern) else None
-    columns = [
-        _write_cell(cell, rows, matches, log, neighbours, frame).cast(schema.field(cell.name).type)
-        for cell in node.cells
+    columns = [_write_cell(cell, rows, matches, log, neighbours, frame) for cell in node.cells]
+    fitting = [
+        column if column.type == field.type else column.cast(field.type)
+        for column, field in zip(columns, schema, strict=True)
     ]
-    return pa.Table.from_arrays(columns, schema=schema)
+    return pa.Table.from_arrays(fitting, schema=schema)
 
 
 def _rows_of(node: RowPattern | Sequence, matches: Matches) -> OutputRows:
@@ -132,7 +135,7 @@ def _write_cell(
         case "aggregate":
             assert cell.aggregate is not None, "an aggregate cell has an aggregate"
             return write_aggregate(cell.aggregate, Stretches(rows.begin, ends), matches, log)
-    table = tabulate_positions([cell.position], matches.variables)
+    table = _tabulate_position(cell.position, matches.variables)
     found = navigate_matches(table, 0, matches.labels, rows.begin, ends)
     events = np.where(found >= 0, matches.events[found] if len(matches.events) else 0, -1)
     if cell.position.shift and neighbours is not None:
@@ -147,3 +150,9 @@ def _write_cell(
         return names.take(pa.array(labels, mask=found < 0))
     assert cell.column is not None, "a navigated cell reads a column"
     return log.take(cell.column, events)
+
+
+@cache
+def _tabulate_position(position: Position, variables: tuple[str, ...]) -> Int64s:
+    """The same for every batch of a query."""
+    return tabulate_positions([position], variables)

@@ -18,13 +18,18 @@ if TYPE_CHECKING:
 
 def run_sql(sql: str, tables: Mapping[str, pa.Table]) -> pa.Table:
     """The rows of a query; each call sees its own tables only."""
+    return run_duckdb(translate_sql(sql), tables)
+
+
+def run_duckdb(sql: str, tables: Mapping[str, pa.Table]) -> pa.Table:
+    """The rows of a query in DuckDB's own SQL."""
     import duckdb
 
     cursor = _database(os.getpid()).cursor()
     try:
         for name, table in tables.items():
             cursor.register(name, table)
-        return cursor.sql(translate_sql(sql)).to_arrow_table()
+        return cursor.sql(sql).to_arrow_table()
     except duckdb.Error as problem:
         raise InvalidQuery(f"the host's SQL engine refuses this: {_first_line(problem)}") from None
     finally:

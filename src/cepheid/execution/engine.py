@@ -23,6 +23,7 @@ from cepheid.event_time import BEGINNING, END, order_values
 from cepheid.execution.cells import write_cells, write_schema
 from cepheid.execution.event_log import EventLog
 from cepheid.execution.general_evaluator import evaluate_call
+from cepheid.execution.predicates import answer_predicates
 from cepheid.graph.operators import RowPattern, Sequence
 from cepheid.kernel.columns import Column, Events, Int64s, Interner, read_column
 from cepheid.kernel.compiled.key_index import KeyIndex
@@ -81,11 +82,14 @@ class Engine:
         self.ties_by_arrival = not self._many and node.order == 1
         self._layout = unite_schemas(inputs, self._many)
         self.schema = write_schema(node, {field.name: field.type for field in self._layout})
+        self._condition_columns = node.condition_columns()
+        self._no_cells = self.schema.empty_table()
+        self._no_events = self._layout.empty_table()
         self.counts = Counts()
         self.horizon = BEGINNING
         self._arrivals = 0
         self._needed = 0  # events of the log that were needed when we last looked
-        self._held = self._layout.empty_table()
+        self._held = self._no_events
         self.late: list[pa.Table] = []
         self._begin()
 
@@ -107,7 +111,7 @@ class Engine:
 
     def finish(self) -> pa.Table:
         """No more events: settle everything."""
-        return self._release(self._layout.empty_table(), final=True)
+        return self._release(self._no_events, final=True)
 
     def keep(self) -> KeptEvents:
         """A snapshot."""
@@ -124,6 +128,20 @@ class Engine:
             arrivals=self._arrivals,
             partials=live.partials,
         )
+
+    def floor(self) -> int:
+        """No row that is still to come is about an event older than this."""
+        if isinstance(self._matcher, CompiledSequence):
+            pending, _ = self._matcher.live(self.horizon)
+        else:
+            assert isinstance(self._matcher, CompiledRowPattern), "the reference twin runs whole tables"
+            kept, past, _ = self._matcher.live()
+            pending = kept & ~past
+        if not pending.any():
+            return self.horizon
+        oldest = np.flatnonzero(pending)[:1]  # the log is in order of time
+        times, _ = order_values(self._log.take("_time", oldest))
+        return min(self.horizon, int(times[0]))
 
     def is_waiting(self) -> bool:
         """May rows come out when only the horizon moves on?"""
@@ -182,12 +200,12 @@ class Engine:
         times, _ = order_values(waiting.column("_time"))
         if final:
             released = waiting
-            self._held = self._layout.empty_table()
+            self._held = self._no_events
         else:
             ready = find_releasable(times, self.horizon, self.ties_by_arrival)
             everything = bool(ready.all())
             released = waiting if everything else waiting.filter(pa.array(ready))
-            self._held = self._layout.empty_table() if everything else waiting.filter(pa.array(~ready))
+            self._held = self._no_events if everything else waiting.filter(pa.array(~ready))
             times = times if everything else times[ready]
         order = sort_events(times, self._ties(released))
         if order is not None:
@@ -213,13 +231,17 @@ class Engine:
         found = self._matcher.step(events, horizon, final)
         if isinstance(self._matcher, CompiledSequence):
             self.counts.dropped += self._matcher.take_dropped()
+        if not len(found):
+            return self._no_cells
         neighbours = self._matcher if isinstance(self._matcher, CompiledRowPattern | ReferenceRowPattern) else None
         return write_cells(self.node, found, self._log, neighbours, self.schema)
 
     def _read_events(self, table: pa.Table, times: Int64s) -> Events:
         keys = self._number_keys(table)
-        columns = {name: read_column(table.column(name), self._interner) for name in self.node.condition_columns()}
+        columns = {name: read_column(table.column(name), self._interner) for name in self._condition_columns}
         streams = table.column("_stream").to_numpy() if self._many else None
+        if self.node.predicates:
+            columns |= answer_predicates(self.node.predicates, table, streams)
         return Events(times, keys, columns, streams)
 
     def _number_keys(self, table: pa.Table) -> Int64s:
@@ -280,10 +302,9 @@ class Engine:
         """Start afresh once most events of the log are no longer needed."""
         if len(self._log) <= 2 * self._needed + SPARE_EVENTS:
             return
-        kept = self.keep()
-        self._needed = int((kept.roles != HELD).sum())
+        self._needed = int(self._live().kept.sum())
         if len(self._log) > 2 * self._needed + SPARE_EVENTS:
-            self.restore(kept)
+            self.restore(self.keep())
 
     def _count_state(self) -> None:
         self.counts.held = len(self._held)
@@ -305,6 +326,9 @@ def unite_schemas(inputs: list[pa.Schema], many: bool) -> pa.Schema:
 
 def _unite_tables(tables: list[pa.Table], layout: pa.Schema, many: bool) -> pa.Table:
     """All inputs in one table, each event marked with its input; columns of other inputs are null."""
+    if not many and tables[0].schema.names == layout.names[:-1] and tables[0].schema.types == layout.types[:-1]:
+        nothing = pa.nulls(len(tables[0]), layout.field("_arrival").type)  # the usual case: nothing to fill in or cast
+        return pa.Table.from_arrays([*tables[0].columns, nothing], schema=layout)
     marked = []
     for number, table in enumerate(tables):
         columns = dict(zip(table.column_names, table.columns, strict=True))

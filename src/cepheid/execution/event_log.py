@@ -1,4 +1,4 @@
-"""The events an engine keeps: Arrow tables one behind the other, addressed by index."""
+"""The events an engine keeps: columns that grow by tables and are addressed by index."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-MOST_CHUNKS = 64
+from cepheid.execution.log_column import make_column
 
 
 class EventLog:
@@ -14,7 +14,7 @@ class EventLog:
 
     def __init__(self, schema: pa.Schema) -> None:
         self._schema = schema
-        self._tables: list[pa.Table] = []
+        self._columns = {field.name: make_column(field.type) for field in schema}
         self._count = 0
 
     def __len__(self) -> int:
@@ -23,24 +23,15 @@ class EventLog:
     def append(self, table: pa.Table) -> None:
         if not len(table):
             return
-        self._tables.append(table)
         self._count += len(table)
-        if len(self._tables) > MOST_CHUNKS:
-            self._tables = [pa.concat_tables(self._tables).combine_chunks()]
-
-    @property
-    def table(self) -> pa.Table:
-        if not self._tables:
-            return self._schema.empty_table()
-        if len(self._tables) > 1:
-            self._tables = [pa.concat_tables(self._tables)]
-        return self._tables[0]
+        for (_, column), values in zip(self._columns.items(), table.columns, strict=True):
+            column.append(values)
 
     def take(self, column: str, events: npt.NDArray[np.int64]) -> pa.ChunkedArray:
         """The column at these events; null where the index is negative."""
         missing = events < 0
-        indices = pa.array(events, mask=missing) if missing.any() else pa.array(events)
-        return self.table.column(column).take(indices)
+        return self._columns[column].take(events, missing if missing.any() else None)
 
     def take_rows(self, kept: npt.NDArray[np.bool_]) -> pa.Table:
-        return self.table.filter(pa.array(kept))
+        columns = [column.filter(kept) for column in self._columns.values()]
+        return pa.Table.from_arrays(columns, schema=self._schema)

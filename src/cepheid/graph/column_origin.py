@@ -1,27 +1,37 @@
-"""Where a column comes from: through filters and plain projections, down to a producer."""
+"""Where a column comes from: through filters and plain projections, down to a producer or to a cell of a pattern."""
 
 from __future__ import annotations
 
-from cepheid.graph.operators import Filter, Project, Source
+from cepheid.graph.operators import Filter, Project, RowPattern, Sequence, Source
+from cepheid.graph.operators.row_pattern import OutputCell
 from cepheid.graph.query_graph import QueryGraph
 
 
 def trace_column(graph: QueryGraph, vertex: str, column: str) -> tuple[Source, str] | None:
     """The producer and its column that `column` of a vertex is a copy of; None if it is computed."""
-    node = graph.vertices[vertex]
-    match node:
-        case Source():
-            return node, column
-        case Filter():
-            return trace_column(graph, graph.inputs(vertex)[0], column)
-        case Project(columns=columns):
-            sql = dict(columns)[column]
-            if not (sql.startswith('"') and sql.endswith('"')) or sql.count('"') % 2:
-                return None
-            inner = sql[1:-1].replace('""', '"')
-            below = graph.inputs(vertex)[0]
-            return trace_column(graph, below, inner) if sql == '"' + inner.replace('"', '""') + '"' else None
-    return None
+    found = _follow(graph, vertex, column)
+    if found is None:
+        return None
+    node = graph.vertices[found[0]]
+    return (node, found[1]) if isinstance(node, Source) else None
+
+
+def trace_cell(graph: QueryGraph, vertex: str, column: str) -> tuple[str, OutputCell] | None:
+    """The pattern and the cell of it that `column` of a vertex is a copy of; None if it is something else."""
+    found = _follow(graph, vertex, column)
+    if found is None:
+        return None
+    node = graph.vertices[found[0]]
+    if not isinstance(node, RowPattern | Sequence):
+        return None
+    return found[0], next(cell for cell in node.cells if cell.name == found[1])
+
+
+def is_time_of_match(cell: OutputCell) -> bool:
+    """Is the cell the time of an event of its match, or of one after it?"""
+    if cell.aggregate is not None:
+        return cell.aggregate.function in ("min", "max") and cell.aggregate.column == "_time"
+    return cell.kind in ("row", "navigate") and cell.column == "_time" and cell.position.shift >= 0
 
 
 def name_columns(graph: QueryGraph, pattern: str) -> dict[str, str]:
@@ -35,3 +45,16 @@ def name_columns(graph: QueryGraph, pattern: str) -> dict[str, str]:
             if origin is not None and layout not in names and origin[1] not in names.values():
                 names[layout] = origin[1]
     return names
+
+
+def _follow(graph: QueryGraph, vertex: str, column: str) -> tuple[str, str] | None:
+    """The vertex where the column is made, and its name there; None if a projection computes it."""
+    match graph.vertices[vertex]:
+        case Filter():
+            return _follow(graph, graph.inputs(vertex)[0], column)
+        case Project(columns=columns):
+            sql = dict(columns)[column]
+            inner = sql[1:-1].replace('""', '"')
+            is_plain = sql == '"' + inner.replace('"', '""') + '"'
+            return _follow(graph, graph.inputs(vertex)[0], inner) if is_plain else None
+    return vertex, column

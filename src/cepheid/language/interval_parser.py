@@ -65,7 +65,7 @@ def read_duration(reader: TokenReader) -> timedelta:
     return scale_unit(f"-{amount}" if minus else amount, unit, reader.span_from(start))
 
 
-def split_amount(written: str, span: Span) -> tuple[str, str]:
+def split_amount(written: str, span: Span | None) -> tuple[str, str]:
     """Amount and unit of "10 s"; the unit is empty when it stands elsewhere."""
     found = WRITTEN.match(written)
     if found is None or not any(character.isdigit() for character in found["amount"]):

@@ -21,6 +21,7 @@ from cepheid.session import open as open_query
 
 if TYPE_CHECKING:
     from cepheid.execution.embedded.continuous import ContinuousQuery
+    from cepheid.language.pattern_builder import Pattern
 
 
 def cut_table(table: pa.Table, places: Sequence[int]) -> list[pa.Table]:
@@ -30,7 +31,7 @@ def cut_table(table: pa.Table, places: Sequence[int]) -> list[pa.Table]:
 
 
 def run_in_batches(
-    text: str,
+    text: str | Pattern,
     batches: Sequence[Mapping[str, pa.Table]],
     *,
     resume_after: int | None = None,
@@ -53,7 +54,7 @@ def run_in_batches(
 
 
 def _open_quietly(
-    text: str, schemas: Mapping[str, pa.Schema], lateness: timedelta | None, snapshot: bytes | None
+    text: str | Pattern, schemas: Mapping[str, pa.Schema], lateness: timedelta | None, snapshot: bytes | None
 ) -> ContinuousQuery:
     """A test ends: that its state is not bounded does not matter."""
     with warnings.catch_warnings():

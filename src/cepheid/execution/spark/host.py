@@ -39,6 +39,7 @@ from cepheid.graph.json_form import write_origin
 from cepheid.graph.node import PlanNode
 from cepheid.graph.operators import Filter, Project, Relation, RowPattern, Sequence, Sink, Source
 from cepheid.graph.query_graph import QueryGraph
+from cepheid.language.pattern_builder import Pattern
 from cepheid.placement.placed_graph import PlacedGraph
 from cepheid.rewrite.rule_order import CARRYING_RULES
 from cepheid.settings import Settings
@@ -56,18 +57,18 @@ STREAM_SETTINGS = {
 }
 
 
-def compile_on_spark(text: str, frames: Mapping[str, DataFrame]) -> Compilation:
+def compile_on_spark(query: str | Pattern, frames: Mapping[str, DataFrame]) -> Compilation:
     spark = next(iter(frames.values())).sparkSession
     schemas = {name: arrow_schema(frame) for name, frame in frames.items()}
-    return compile_query(text, schemas, lambda sql, tables: describe_sql(spark, sql, tables), CARRYING_RULES)
+    return compile_query(query, schemas, lambda sql, tables: describe_sql(spark, sql, tables), CARRYING_RULES)
 
 
-def run_on_spark(text: str, frames: Mapping[str, DataFrame], settings: Settings) -> DataFrame:
+def run_on_spark(query: str | Pattern, frames: Mapping[str, DataFrame], settings: Settings) -> DataFrame:
     """The rows of a query as a DataFrame; nothing runs before the DataFrame is used."""
     streaming = [name for name, frame in frames.items() if frame.isStreaming]
     if settings.lateness is not None and not streaming:
         raise InvalidInput("lateness has no meaning for whole tables", hint="give a streaming DataFrame")
-    compilation = compile_on_spark(text, frames)
+    compilation = compile_on_spark(query, frames)
     if streaming:
         _refuse_chained_patterns(compilation.placed)
         check_bounded(compilation, settings.strict)

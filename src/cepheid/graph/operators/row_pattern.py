@@ -11,7 +11,7 @@ from typing import ClassVar, Literal
 
 from cepheid.graph.classification import Classification
 from cepheid.graph.node import PlanNode, plan_node
-from cepheid.graph.predicate import Predicate
+from cepheid.graph.predicate import Predicate, answer_columns, read_by_predicates
 from cepheid.kernel.expression import (
     CURRENT,
     Aggregate,
@@ -109,15 +109,16 @@ class RowPattern(PlanNode):
         return [*shown, f"cells=[{', '.join(cell.show() for cell in self.cells)}]"]
 
     def condition_columns(self) -> list[str]:
-        """The input columns that conditions read."""
-        found = [column for _, condition in self.program.conditions for column in list_columns(condition)]
-        return list(dict.fromkeys(found))
+        """The input columns that conditions read; answers of predicates are no input columns."""
+        found = dict.fromkeys(column for _, condition in self.program.conditions for column in list_columns(condition))
+        return [column for column in found if column not in answer_columns(self.predicates)]
 
     def read_columns(self) -> list[str]:
-        """The input columns that conditions and cells read, besides order and keys."""
+        """The input columns that conditions, predicates and cells read, besides order and keys."""
         carried = [column for cell in self.cells for column in cell.read_columns()]
         asked = [column for _, condition in self.program.conditions for column in list_host_columns(condition)]
-        return list(dict.fromkeys([*self.condition_columns(), *asked, *carried]))
+        shown = read_by_predicates(self.predicates)
+        return list(dict.fromkeys([*self.condition_columns(), *asked, *shown, *carried]))
 
     def lookback(self) -> int:
         """How many events before a search a cell may read; one is kept if matches are numbered."""

@@ -12,8 +12,9 @@ Pays when every step of a stream has a condition on single events: the rest neve
 from __future__ import annotations
 
 from cepheid.graph.operators import Filter, Project, Sequence
+from cepheid.graph.predicate import answer_columns
 from cepheid.graph.query_graph import QueryGraph
-from cepheid.kernel.expression import Cell, Expression, Position, list_leaves, split_conjunction
+from cepheid.kernel.expression import Cell, Expression, Position, list_columns, list_leaves, split_conjunction
 from cepheid.kernel.pattern import Absent, Step
 from cepheid.rewrite.condition_sql import condition_sql
 from cepheid.rewrite.sql_text import (
@@ -41,7 +42,8 @@ def _filter_stream(graph: QueryGraph, node: Sequence, port: int, layout: str) ->
     (feeding,) = graph.inputs(layout)
     if not isinstance(project, Project):
         return None
-    conditions = [_own_condition(term) for term in node.program.terms if term.stream == port]
+    answers = answer_columns(node.predicates)
+    conditions = [_own_condition(term, answers) for term in node.program.terms if term.stream == port]
     if not conditions or None in conditions:
         return None
     known = [condition for condition in conditions if condition is not None]
@@ -56,9 +58,13 @@ def _filter_stream(graph: QueryGraph, node: Sequence, port: int, layout: str) ->
     return graph.insert_above(feeding, Filter(predicate=predicate), only_for=layout)
 
 
-def _own_condition(term: Step | Absent) -> str | None:
-    """The part of a term's condition that looks at the event at hand only, as SQL."""
-    parts = [condition_sql(part) for part in split_conjunction(term.condition) if _looks_at_one(part, term.variable)]
+def _own_condition(term: Step | Absent, answers: set[str]) -> str | None:
+    """The part of a term's condition that looks at the event at hand only, as SQL.
+
+    `answers`: columns that functions in Python make, which the host does not have.
+    """
+    alone = [part for part in split_conjunction(term.condition) if _looks_at_one(part, term.variable)]
+    parts = [condition_sql(part) for part in alone if answers.isdisjoint(list_columns(part))]
     own = [part for part in parts if part is not None]
     return join_conjunction(own) if own else None
 

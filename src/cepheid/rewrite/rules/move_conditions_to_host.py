@@ -14,6 +14,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from cepheid.graph.operators import Project, RowPattern, Sequence
+from cepheid.graph.predicate import read_by_predicates
 from cepheid.graph.query_graph import QueryGraph
 from cepheid.kernel.expression import (
     CURRENT,
@@ -47,7 +48,7 @@ def _move_one(graph: QueryGraph, vertex: str, node: RowPattern | Sequence, port:
         return None
     meanings = dict(project.columns)
     carried = {column for cell in node.cells for column in cell.read_columns()}
-    carried |= {"_time"} | {f"_key{number}" for number in range(node.keys)}
+    carried |= {"_time", *read_by_predicates(node.predicates)} | {f"_key{number}" for number in range(node.keys)}
     for part, position in _movable_parts(node, port):
         columns = {cell.column for cell in list_cells(part)}
         others = [other for other in _all_parts(node) if other != part]

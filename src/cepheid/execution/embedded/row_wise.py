@@ -1,0 +1,179 @@
+"""Filters, projections and row-wise queries made ready once, to be run over many small batches.
+
+    prepare_vertex(Project(columns=(("r", '"c1" - "c0"'),)), [schema])  =>  run: tables -> table, and its schema
+
+What `arrow_scalar` can compute is computed here; all else is left to DuckDB.  Either way the same rows come out, of the
+same types.  Nothing is computed for a batch without rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+import sqlglot
+from sqlglot import exp
+
+from cepheid.errors import InvalidQuery
+from cepheid.execution.duck_sql import run_duckdb, translate_sql
+from cepheid.execution.embedded.arrow_scalar import Planned, Unsure, list_typed_parts, plan_scalar
+from cepheid.execution.embedded.relations import run_relational, stays_in_duckdb
+from cepheid.execution.embedded.vectors import is_true, write_array
+from cepheid.graph.node import PlanNode
+from cepheid.graph.operators import Filter, Project
+from cepheid.graph.operators.project import quote_name
+
+Run = Callable[[pa.Table], pa.Table]
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedVertex:
+    """A vertex that looks at each row by itself, ready to run."""
+
+    run: Callable[[list[pa.Table]], pa.Table]
+    schema: pa.Schema
+
+
+def prepare_vertex(node: PlanNode, schemas: list[pa.Schema]) -> PreparedVertex:
+    """The vertex over inputs of these schemas."""
+    if isinstance(node, Project):
+        picked = _prepare_pick(node, schemas[0])
+        if picked is not None:
+            return picked
+    made, compute = _plan_vertex(node, schemas)
+    empty = made.empty_table()
+
+    def run(tables: list[pa.Table]) -> pa.Table:
+        if not any(map(len, tables)):
+            return empty
+        try:
+            return run_relational(node, tables) if compute is None else compute(tables[0])
+        except Unsure:
+            return run_relational(node, tables)
+
+    return PreparedVertex(run, made)
+
+
+def _plan_vertex(node: PlanNode, schemas: list[pa.Schema]) -> tuple[pa.Schema, Run | None]:
+    """The schema of its rows, and how to run it here; None: DuckDB has to."""
+    try:
+        match node:
+            case Filter():
+                return _plan_filter(node, schemas[0])
+            case Project():
+                return _plan_project(node, schemas[0])
+    except (Unsure, InvalidQuery):
+        pass
+    return _ask_schema(node, schemas), None
+
+
+def _ask_schema(node: PlanNode, schemas: list[pa.Schema]) -> pa.Schema:
+    return run_relational(node, [schema.empty_table() for schema in schemas]).schema
+
+
+def _prepare_pick(node: Project, schema: pa.Schema) -> PreparedVertex | None:
+    """Plain columns under new names: nothing is computed, and types stay."""
+    quoted = {quote_name(name): number for number, name in enumerate(schema.names)}
+    if any(sql not in quoted for _, sql in node.columns):
+        return None
+    numbers = [quoted[sql] for _, sql in node.columns]
+    made = pa.schema(
+        [schema.field(number).with_name(name) for number, (name, _) in zip(numbers, node.columns, strict=True)]
+    )
+
+    def run(tables: list[pa.Table]) -> pa.Table:
+        return pa.Table.from_arrays([tables[0].column(number) for number in numbers], schema=made)
+
+    return PreparedVertex(run, made)
+
+
+def _plan_filter(node: Filter, schema: pa.Schema) -> tuple[pa.Schema, Run]:
+    (planned,) = plan_texts([node.predicate], schema)
+    if planned.family != "bool":
+        raise Unsure
+    stay = all(stays_in_duckdb(column.type) for column in schema)
+    made = pa.schema([(column.name, column.type) for column in schema]) if stay else _ask_schema(node, [schema])
+    fits = [_fit_column(column.name, schema, column.type) for column in made]
+
+    def run(table: pa.Table) -> pa.Table:
+        kept = is_true(planned.evaluate(table), len(table))
+        table = pa.Table.from_arrays([fit(table) for fit in fits], schema=made)
+        return table if kept.all() else table.filter(pa.array(kept))
+
+    return made, run
+
+
+def _plan_project(node: Project, schema: pa.Schema) -> tuple[pa.Schema, Run]:
+    computed = [sql for _, sql in node.columns if _picked_name(sql) is None]
+    planned = dict(zip(computed, plan_texts(computed, schema), strict=True))
+    made = _type_project(node, schema, planned)
+    columns: list[Callable[[pa.Table], pa.Array | pa.ChunkedArray]] = []
+    for name, sql in node.columns:
+        picked, wanted = _picked_name(sql), made.field(name).type
+        if picked is not None:
+            columns.append(_fit_column(picked, schema, wanted))
+        else:
+            columns.append(_write_column(planned[sql], wanted))
+
+    def run(table: pa.Table) -> pa.Table:
+        return pa.Table.from_arrays([column(table) for column in columns], schema=made)
+
+    return made, run
+
+
+def _type_project(node: Project, schema: pa.Schema, planned: Mapping[str, Planned]) -> pa.Schema:
+    types = []
+    for name, sql in node.columns:
+        picked = _picked_name(sql)
+        if picked is not None and (picked not in schema.names or not stays_in_duckdb(schema.field(picked).type)):
+            return _ask_schema(node, [schema])
+        types.append((name, planned[sql].type if picked is None else schema.field(picked).type))
+    return pa.schema(types)
+
+
+def _write_column(planned: Planned, arrow_type: pa.DataType) -> Callable[[pa.Table], pa.Array]:
+    return lambda table: write_array(planned.evaluate(table), arrow_type, len(table))
+
+
+def _fit_column(name: str, schema: pa.Schema, wanted: pa.DataType) -> Callable[[pa.Table], pa.ChunkedArray]:
+    """A column that is passed on, in the type that DuckDB would give it."""
+    if name not in schema.names:
+        raise Unsure
+    number = schema.get_field_index(name)
+    given = schema.field(number).type
+    if given == wanted:
+        return lambda table: table.column(number)
+    if not _says_the_same(given, wanted):
+        raise Unsure
+    return lambda table: table.column(number).cast(wanted)
+
+
+def _says_the_same(given: pa.DataType, wanted: pa.DataType) -> bool:
+    """Are these two ways to write down the same values?"""
+    if pa.types.is_dictionary(given):
+        return bool(given.value_type == wanted) or _says_the_same(given.value_type, wanted)
+    if pa.types.is_timestamp(given) and pa.types.is_timestamp(wanted):
+        return bool(given.unit == wanted.unit) and (given.tz is None) == (wanted.tz is None)
+    return pa.types.is_large_string(given) and pa.types.is_string(wanted)
+
+
+def _picked_name(sql: str) -> str | None:
+    parsed = _parse(sql)
+    return parsed.name if isinstance(parsed, exp.Column) and not parsed.table else None
+
+
+def plan_texts(texts: Sequence[str], schema: pa.Schema) -> list[Planned]:
+    """The texts, planned together: DuckDB is asked once for the types of all their parts."""
+    parsed = [_parse(sql) for sql in texts]
+    parts = [part for expression in parsed for part in list_typed_parts(expression)]
+    asked = ", ".join(f"{part.sql(dialect='duckdb')} AS c{number}" for number, part in enumerate(parts))
+    types = run_duckdb(f"SELECT {asked} FROM _input", {"_input": schema.empty_table()}).schema.types
+    by_part = {id(part): arrow_type for part, arrow_type in zip(parts, types, strict=True)}
+    return [plan_scalar(expression, schema, by_part) for expression in parsed]
+
+
+def _parse(sql: str) -> exp.Expr:
+    """The expression as DuckDB is told it."""
+    selected = sqlglot.parse_one(translate_sql(f"SELECT {sql}"), dialect="duckdb")
+    return selected.expressions[0]
