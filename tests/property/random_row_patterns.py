@@ -269,7 +269,7 @@ class QueryWriter:
         return self.random.choice(
             (self._computed(owner), self._computed(owner), f"COUNT({rows})", f"MIN({owner}{column})",
              f"MAX({owner}{column})", f"MAX_BY({owner}{column}, {owner}i)",
-             f"ARRAY_JOIN(ARRAY_AGG({owner}w), ',')", f"CARDINALITY(ARRAY_AGG(DISTINCT {owner}i))",
+             f"ARRAY_AGG({owner}w)", f"CARDINALITY(ARRAY_AGG(DISTINCT {owner}i))",
              f"BOOL_AND({owner}flag)", f"BOOL_OR({owner}i > 0)")
         )  # fmt: skip
 

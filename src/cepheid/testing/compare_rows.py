@@ -11,8 +11,8 @@ MOST_SHOWN = 5
 
 
 def list_rows(table: pa.Table) -> list[tuple[Any, ...]]:
-    """The rows as tuples, in the order of the table; NaN is told as text, since it equals nothing."""
-    columns = [[_tell_nan(value) for value in column.to_pylist()] for column in table.columns]
+    """The rows as tuples, in the order of the table; NaN is told as text, since it equals nothing; lists are tuples."""
+    columns = [[_tell_plainly(value) for value in column.to_pylist()] for column in table.columns]
     return list(zip(*columns, strict=True))
 
 
@@ -30,5 +30,7 @@ def assert_same_rows(found: pa.Table, expected: pa.Table, told: str = "") -> Non
     )
 
 
-def _tell_nan(value: Any) -> Any:
+def _tell_plainly(value: Any) -> Any:
+    if isinstance(value, list):
+        return tuple(map(_tell_plainly, value))
     return "NaN" if isinstance(value, float) and value != value else value
