@@ -402,7 +402,8 @@ def find_in_streams(
     parts = [Step(name, ord(stream), conditions.get(name)) for name, stream in zip(names, steps, strict=True)]
     rows: list[Row] = [{"x": value} for value in values or [0.0] * len(script)]
     program = SequenceProgram(tuple(parts), (), strategy, within)
-    return find_sequences(program, rows, at or range(len(script)), [ord(letter) for letter in script])
+    matches, _ = find_sequences(program, rows, at or range(len(script)), [ord(letter) for letter in script])
+    return [match.rows for match in matches]
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import pyarrow as pa
 import pytest
 
 import cepheid as cep
@@ -9,6 +12,10 @@ from cepheid.compiler import Compilation, compile_query
 from cepheid.errors import NotSupportedYet
 from cepheid.execution.embedded.relations import describe_sql
 from cepheid.graph.operators import Filter, Project, Relation, RowPattern, Sequence, Sink, Source
+from cepheid.kernel.expression import show_expression
+from cepheid.language.binder import bind_query
+from cepheid.language.parser import parse_query
+from cepheid.language.syntax import SequenceClause
 from cepheid.schema import read_schema
 
 SCHEMAS = {
@@ -24,6 +31,56 @@ def compile_text(query: str) -> Compilation:
 
 def kinds_of(query: str) -> set[type]:
     return {type(node) for node in compile_text(query).bound.vertices.values()}
+
+
+def only_sequence(query: str) -> Sequence:
+    (sequence,) = [node for node in compile_text(query).bound.vertices.values() if isinstance(node, Sequence)]
+    return sequence
+
+
+def test_conditions_go_to_the_terms_they_are_about() -> None:
+    where = "a.f > 1 AND b[i].f > b[i-1].f AND c.f > 2 AND c.f < a.f AND avg(b[].f) < d.f"
+    node = only_sequence(f"SELECT a.ts FROM PATTERN SEQ(s a, s+ b[], ~s c, s d) WHERE {where} WITHIN 5 s")
+    shown = {
+        term.variable: show_expression(term.condition) for term in node.program.terms if term.condition is not None
+    }
+    assert shown == {
+        "a": "gt(a.s.f, 1)",
+        "b": "or(lt(count(b[..i-1].*), 1), gt(b.s.f, LAST(b.s.f, 1)))",
+        "c": "gt(c.s.f, 2)",
+    }
+    assert [show_expression(part) for part in node.program.joint] == ["lt(c.s.f, a.s.f)", "lt(avg(b.s.f), d.s.f)"]
+
+
+def test_aggregates_of_single_events_stay_with_the_host() -> None:
+    node = only_sequence("SELECT a.id, max(b.f) AS m FROM PATTERN SEQ(s a, s b) WITHIN 5 s GROUP BY a.id")
+    assert [cell.kind for cell in node.cells] == ["navigate", "navigate"]
+    node = only_sequence(
+        "SELECT max(b.f) AS m, count(b.*) AS n, FIRST(b.t) AS t FROM PATTERN SEQ(s a, s+ b[]) WITHIN 5 s"
+    )
+    assert sorted(cell.kind for cell in node.cells) == ["aggregate", "aggregate", "navigate"]
+
+
+def test_predicates_in_python_become_columns_of_the_events() -> None:
+    def is_odd(events: pa.Table) -> pa.Array:
+        return pa.array([True] * len(events))
+
+    parsed = parse_query("SELECT a.ts FROM PATTERN SEQ(s a, r b) WHERE a.f > 1 WITHIN 5 s")
+    (clause,) = parsed.clauses
+    assert isinstance(clause, SequenceClause)
+    first, second = clause.terms
+    changed = replace(clause, items=(first, replace(second, predicates=(is_odd,))))
+    graph = bind_query(replace(parsed, clauses=(changed,)), SCHEMAS, describe_sql)
+    (node,) = [node for node in graph.vertices.values() if isinstance(node, Sequence)]
+    (predicate,) = node.predicates
+    assert (predicate.column, predicate.stream) == ("_q0", 1)
+    assert predicate.reads == (("ts", "_time"), ("user_id", "r.user_id"), ("f", "r.f"), ("t", "r.t"))
+    assert [show_expression(term.condition) for term in node.program.terms if term.condition] == [
+        "gt(a.s.f, 1)",
+        "b._q0",
+    ]
+    assert node.condition_columns() == ["s.f"]
+    assert set(node.read_columns()) == {"s.f", "_time", "r.user_id", "r.f", "r.t"}
 
 
 @pytest.mark.parametrize(
@@ -42,6 +99,16 @@ def kinds_of(query: str) -> set[type]:
         ("s a, s b", "a.id = b.id OR a.id = 1", 0, 1),
         ("s a, s b", "a.id = b.id AND b.f > a.f", 1, 1),
         ("s a, s b", "a.id = b.id AND a.id = 5", 1, 1),
+        ("s a, s+ b[]", "a.id = b.id", 1, 0),
+        ("s a, s+ b[]", "a.id = b[i].id", 1, 0),
+        ("s a, s+ b[]", "a.id = b[1].id", 0, 1),
+        ("s a, ~s b, s c", "a.id = c.id AND b.id = a.id", 1, 0),
+        ("s a, ~s b, s c", "a.id = c.id", 0, 1),
+        ("s a, ~s b", "a.id = b.id", 1, 0),
+        ("s a, (s b & s c)", "a.id = b.id AND b.id = c.id", 1, 0),
+        ("s a, (s b | s c)", "a.id = b.id AND a.id = c.id", 1, 0),
+        ("s a, (s b | s c)", "a.id = b.id AND b.id = c.id", 0, 2),  # a and c are not tied if b is not there
+        ("(s a | s b)", "a.id = b.id", 0, 1),
     ],
 )
 def test_equalities_that_tie_all_events_become_keys(terms: str, where: str, keys: int, conditions: int) -> None:

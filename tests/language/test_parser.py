@@ -15,8 +15,10 @@ from cepheid.language.syntax import (
     MatchRecognizeClause,
     Name,
     ParsedQuery,
+    PartialLimit,
     SequenceClause,
     Subset,
+    TermGroup,
     WindowClause,
     Within,
 )
@@ -351,6 +353,50 @@ def test_order_behind_the_pattern_belongs_to_the_query() -> None:
     assert isinstance(clause, SequenceClause)
     assert (clause.order_by, clause.strategy) == ((), "strict")
     assert query.relation.sql("trino") == "SELECT * FROM _cep_1 ORDER BY 1"
+
+
+def test_groups_of_terms() -> None:
+    clause = sequence("(bids a, (asks b | trades+ c[]), (bids d & asks e & asks f))")
+    _, one, every = clause.items
+    assert isinstance(one, TermGroup)
+    assert isinstance(every, TermGroup)
+    assert (one.kind, [term.variable.text for term in one.terms]) == ("one_of", ["b", "c"])
+    assert one.terms[1].repeated
+    assert (every.kind, [term.variable.text for term in every.terms]) == ("all_of", ["d", "e", "f"])
+    assert [term.variable.text for term in clause.terms] == ["a", "b", "c", "d", "e", "f"]
+
+
+def test_clauses_behind_the_strategy() -> None:
+    clause = sequence("(bids a) WITHIN 5 s TIMEOUT ROWS STRATEGY strict CONSUME MATCHED LIMIT PARTIALS 10 DROP OLDEST")
+    assert clause.timeouts is not None
+    assert (clause.consume, clause.limit) == (True, PartialLimit(10, "drop_oldest"))
+    clause = sequence("(bids a) REUSE LIMIT PARTIALS 3")
+    assert (clause.timeouts, clause.consume, clause.limit) == (None, False, PartialLimit(3))
+
+
+def test_limit_without_partials_belongs_to_the_query() -> None:
+    query = parse_query("SELECT a.x FROM PATTERN SEQ(bids a) LIMIT PARTIALS 5 REFUSE LIMIT 3")
+    assert query.relation.sql("trino") == "SELECT a.x FROM _cep_1 LIMIT 3"
+    query = parse_query("SELECT a.x FROM PATTERN SEQ(bids a) LIMIT 3")
+    (clause,) = query.clauses
+    assert isinstance(clause, SequenceClause)
+    assert clause.limit is None
+
+
+def test_elements_are_qualifiers_with_their_places() -> None:
+    text = (
+        "SELECT b [ 1 ].x, count(b[]), tags[1], a.tags[2] FROM PATTERN SEQ(bids a, bids+ b[]) WHERE b[i].x > b[i - 1].x"
+    )
+    query = parse_query(text)
+    (clause,) = query.clauses
+    assert isinstance(clause, SequenceClause)
+    assert clause.where is not None
+    found = [(column.table, cut(text, span_of(column))) for column in clause.where.find_all(exp.Column)]
+    assert sorted(found) == [("b[i-1]", "b[i - 1].x"), ("b[i]", "b[i].x")]
+    first, counted, *arrays = query.relation.expressions
+    assert (first.table, cut(text, span_of(first))) == ("b[1]", "b [ 1 ].x")
+    assert (counted.this.name, cut(text, span_of(counted.this))) == ("b[]", "b[]")
+    assert all(isinstance(array, exp.Bracket) for array in arrays)
 
 
 @pytest.mark.parametrize("item", ["pattern", "pattern AS seq", "pattern AS seq(a, b)", '"pattern" AS p'])

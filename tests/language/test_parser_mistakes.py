@@ -119,6 +119,17 @@ def test_mistakes_in_match_recognize(body: str, place: str, message: str) -> Non
         ("(bids a) STRATEGY skip_til_any", "skip_til_any", 'strategy "skip_til_any" does not exist'),
         ("(bids a) STRATEGY", "", "expected a strategy at the end of the query"),
         ("(bids a) AS p", "AS", 'unexpected "AS"'),
+        ("((bids a))", ")", 'expected "|" or "&" before ")"'),
+        ("((bids a | bids b & bids c))", "(bids a | bids b &", '"|" and "&" cannot be mixed in one group'),
+        ("((bids a | ~bids b))", "~bids b", "a negated term cannot stand in a group"),
+        ("((bids a & bids+ b[]))", "bids+ b[]", "a repeated term cannot stand in a group with &"),
+        ("(bids a) TIMEOUT 5", "5", 'expected ROWS before "5"'),
+        ("(bids a) CONSUME ALL", "ALL", 'expected MATCHED before "ALL"'),
+        ("(bids a) LIMIT PARTIALS x", "x", 'expected a number of partial matches before "x"'),
+        ("(bids a) LIMIT PARTIALS 0", "0", '"0" is not a number of partial matches'),
+        ("(bids a) LIMIT PARTIALS 5 DROP NEWEST", "NEWEST", 'expected OLDEST before "NEWEST"'),
+        ("(bids a) LIMIT PARTIALS 5 CONSUME MATCHED", "CONSUME", '"CONSUME" stands at the wrong place in PATTERN SEQ'),
+        ("(bids a) STRATEGY strict TIMEOUT ROWS", "TIMEOUT", '"TIMEOUT" stands at the wrong place in PATTERN SEQ'),
     ],
 )
 def test_mistakes_in_sequences(body: str, place: str, message: str) -> None:

@@ -7,99 +7,184 @@ engines.  The other conditions go to the step at which all their events are know
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-import pyarrow as pa
 from sqlglot import exp
 
-from cepheid.errors import InvalidOrder, InvalidQuery, NotSupportedYet, TypeMismatch
+from cepheid.errors import InvalidOrder, InvalidQuery, InvalidWithin, NotSupportedYet, TypeMismatch
 from cepheid.graph.operators import Project, Sequence
 from cepheid.graph.operators.row_pattern import OutputCell
-from cepheid.kernel.expression import Expression, Position, join_conjunction, list_variables
-from cepheid.kernel.pattern import SequenceProgram, Step
+from cepheid.graph.predicate import Predicate
+from cepheid.kernel.expression import Cell, Position, show_aggregate, show_cell
+from cepheid.kernel.pattern import Absent, AnyOrder, Choice, SequenceItem, SequenceProgram, Step
 from cepheid.language.bind_order import bind_order, list_times, read_within
-from cepheid.language.navigation import Path
+from cepheid.language.navigation import Path, enter_navigation
 from cepheid.language.parser import span_of
-from cepheid.language.scalar import ScalarBinder
-from cepheid.language.scope import EventInput, InputColumn, Variables
-from cepheid.language.syntax import OrderTerm, SequenceClause, TermGroup
+from cepheid.language.scope import EventInput, InputColumn
+from cepheid.language.sequence_aggregates import bind_aggregate, find_aggregated, is_aggregate
+from cepheid.language.sequence_conditions import BoundConditions, ConditionBinder
+from cepheid.language.sequence_keys import KeyFinder, can_meet
+from cepheid.language.sequence_scope import SequenceScope
+from cepheid.language.syntax import OrderTerm, SequenceClause, SequenceTerm, TermGroup
 
 
 @dataclass
 class SequenceBinder:
-    """Binds one clause: `bind`, then `cell_for` each column that the rest of the query reads, then `node`."""
+    """Binds one clause: `bind`, then `take_cell` of each node that the rest of the query reads, then `node`."""
 
     clause: SequenceClause
     inputs: Mapping[str, EventInput]  # by stream name as written, lower case
     cells: dict[OutputCell, None] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        for term in self.clause.terms:
-            if term.negated:
-                raise NotSupportedYet("negation (~) in SEQ", span=term.span)
-            if term.repeated:
-                raise NotSupportedYet("repetition (+) in SEQ", span=term.span)
-        for item in self.clause.items:
-            if isinstance(item, TermGroup):
-                raise NotSupportedYet("alternatives and any order in SEQ", span=item.span)
-        names = [term.variable.text for term in self.clause.terms]
-        for term in self.clause.terms:
-            if [name.lower() for name in names].count(term.variable.text.lower()) > 1:
-                raise InvalidQuery(f'SEQ has two variables "{term.variable.text}"', span=term.variable.span)
-        self.variables = Variables.of(names)
-        self.streams = list(dict.fromkeys(term.stream.text.lower() for term in self.clause.terms))
-        self.stream_of = {term.variable.text: term.stream.text.lower() for term in self.clause.terms}
+        self.scope = SequenceScope(self.clause, self.inputs)
+        self.within = read_within(self.clause.within)
+        _check_clauses(self.clause)
 
     def bind(self) -> None:
         """Order, keys and conditions; only then columns have their places in the layout."""
         self._bind_orders()
-        self.keys, rest = self._find_keys(_split_and(self.clause.where))
-        self.steps, self.joint = self._bind_steps(rest)
+        self.keys, rest = KeyFinder(self.scope).find(_split_and(self.clause.where))
+        conditions = ConditionBinder(self.scope).bind(rest)
+        self.predicates = self._bind_predicates(conditions)
+        self.joint = tuple(conditions.joint)
+        self.items = tuple(self._bind_item(item, conditions) for item in self.clause.items)
 
     def layouts(self) -> dict[str, Project]:
         """The projection of each stream into the event layout."""
-        return {stream: Project(columns=self.inputs[stream].projection()) for stream in self.streams}
+        return {stream: Project(columns=self.inputs[stream].projection()) for stream in self.scope.streams}
 
     def node(self) -> Sequence:
+        clause = self.clause
+        program = SequenceProgram(
+            items=self.items,
+            joint=self.joint,
+            strategy=clause.strategy,
+            within=self.within,
+            consume=clause.consume,
+            limit=None if clause.limit is None else clause.limit.count,
+            overflow="refuse" if clause.limit is None else clause.limit.overflow,
+            timeouts=clause.timeouts is not None,
+        )
+        if program.timeouts and not any(cell.kind == "timed_out" for cell in self.cells):
+            raise InvalidQuery(
+                "nothing tells rows of TIMEOUT ROWS from whole matches",
+                span=clause.timeouts,
+                hint="add TIMED_OUT() to SELECT",
+            )
         if not self.cells:  # a row without cells would be no row
-            self.cells[OutputCell(name="_time", column="_time", position=Position((self.steps[0].variable,)))] = None
+            first = Position((program.steps[0].variable,))
+            self.cells[OutputCell(name="_time", column="_time", position=first)] = None
         return Sequence(
-            program=SequenceProgram(self.steps, self.joint, self.clause.strategy, read_within(self.clause.within)),
+            program=program,
             cells=tuple(self.cells),
-            streams=tuple(self.streams),
+            streams=tuple(self.scope.streams),
             keys=self.keys,
             order=self.order,
+            predicates=self.predicates,
         )
 
-    def cell_for(self, column: exp.Column) -> str:
-        """The output column that stands for `a.x` in the rest of the query."""
-        _, found, position = self.resolve(column, Path())
-        name = f"{position.variables[0]}.{found.name}"
-        self.cells.setdefault(OutputCell(name=name, column=found.layout, position=position))
+    # --- what the rest of the query reads -----------------------------------------------------------------
+    def take_cell(self, node: exp.Expr) -> str | None:
+        """The output column that stands for a node of the rest of the query; None: it is none of ours."""
+        if isinstance(node, exp.Anonymous) and node.name.upper() == "TIMED_OUT":
+            return self._timed_out(node)
+        over = find_aggregated(node, self.scope)
+        if over is not None and is_aggregate(node) and not isinstance(node.parent, exp.Window):
+            if over.kind == "earlier":
+                raise InvalidQuery(
+                    "no element is under test in SELECT",
+                    span=span_of(node),
+                    hint=f"write {over.variable}[] for all elements",
+                )
+            aggregate = bind_aggregate(node, over, self.scope)
+            return self._name(OutputCell(name="", kind="aggregate", aggregate=aggregate, final=True))
+        if isinstance(node, exp.First | exp.Last) and self._navigates(node):
+            inside = enter_navigation(node, Path())
+            assert inside is not None, "FIRST and LAST navigate"
+            return self._column_cell(*inside)
+        return self._column_cell(node, Path()) if isinstance(node, exp.Column) else None
+
+    def _navigates(self, node: exp.Expr) -> bool:
+        """FIRST and LAST of a repeated term; of other variables they are the host's, if it has such functions."""
+        inner = node.this
+        if not isinstance(inner, exp.Column) or inner.args.get("table") is None:
+            return False
+        found = self.scope.variables.members.get(inner.table.lower())
+        return found is not None and self.scope.roles[found[0]].repeated
+
+    def _column_cell(self, node: exp.Expr, path: Path) -> str:
+        assert isinstance(node, exp.Column), "the host takes no function inside FIRST or LAST"
+        _, found, position, element = self.scope.read_column(node, path)
+        role = self.scope.roles[element.variable]
+        if role.negated:
+            raise InvalidQuery(
+                f'"{element.variable}" is absent from every match and has no columns', span=span_of(node)
+            )
+        if element.kind in ("test", "back"):
+            raise InvalidQuery(
+                "no element is under test in SELECT",
+                span=span_of(node),
+                hint=f"write {element.variable}[1], {element.variable}[last], or an aggregate of {element.variable}[]",
+            )
+        name = show_cell(found.name, position)
+        cell = OutputCell(name=name, column=found.layout, position=position)
+        self.cells.setdefault(cell)
         return name
 
-    def resolve(self, column: exp.Column, path: Path) -> tuple[EventInput, InputColumn, Position]:
-        qualifier = column.args.get("table")
-        if qualifier is None:
-            variable = next(iter(self.stream_of))
+    def _timed_out(self, node: exp.Anonymous) -> str:
+        if node.expressions:
+            raise InvalidQuery("TIMED_OUT takes no argument", span=span_of(node))
+        if self.clause.timeouts is None:
             raise InvalidQuery(
-                f'"{column.name}" does not say of which event it is',
-                span=span_of(column),
-                hint=f"write for instance {variable}.{column.name}",
+                "TIMED_OUT() says something only of TIMEOUT ROWS",
+                span=span_of(node) or self.clause.head,
+                hint="write WITHIN ... TIMEOUT ROWS in the pattern",
             )
-        if path != Path():
-            raise InvalidQuery("FIRST, LAST, PREV and NEXT have no meaning in SEQ", span=span_of(column))
-        (variable,) = self.variables.resolve(qualifier)
-        source = self.inputs[self.stream_of[variable]]
-        return source, source.column(column), Position((variable,))
+        return self._name(OutputCell(name="", kind="timed_out"))
+
+    def _name(self, cell: OutputCell) -> str:
+        name = "TIMED_OUT()" if cell.aggregate is None else show_aggregate(cell.aggregate)
+        self.cells.setdefault(replace(cell, name=name))
+        return name
+
+    # --- parts of the program -----------------------------------------------------------------------------
+    def _bind_item(self, item: SequenceTerm | TermGroup, conditions: BoundConditions) -> SequenceItem:
+        if isinstance(item, SequenceTerm):
+            return self._bind_term(item, conditions)
+        steps = [self._bind_term(term, conditions) for term in item.terms]
+        positive = tuple(step for step in steps if isinstance(step, Step))
+        return Choice(positive) if item.kind == "one_of" else AnyOrder(positive)
+
+    def _bind_term(self, term: SequenceTerm, conditions: BoundConditions) -> Step | Absent:
+        variable = term.variable.text
+        stream = self.scope.streams.index(term.stream.text.lower())
+        condition = conditions.condition_of(variable)
+        if term.negated:
+            return Absent(variable, stream, condition)
+        return Step(variable, stream, condition, term.repeated)
+
+    def _bind_predicates(self, conditions: BoundConditions) -> tuple[Predicate, ...]:
+        """Functions in Python: each is a column of answers, and a condition that reads it."""
+        found: list[Predicate] = []
+        for term in self.clause.terms:
+            variable = term.variable.text
+            for function in term.predicates:
+                source = self.scope.source_of(variable)
+                reads = tuple((name, source.layout_of(name)) for name in source.schema.names)
+                column = f"_q{len(found)}"
+                stream = self.scope.streams.index(self.scope.roles[variable].stream)
+                found.append(Predicate(column, function, reads, stream))
+                conditions.own[variable].append(Cell(column, "bool", Position((variable,))))
+        return tuple(found)
 
     def _bind_orders(self) -> None:
         ordered: list[list[InputColumn]] = []
-        for stream in self.streams:
+        for stream in self.scope.streams:
             source = self.inputs[stream]
             terms = self.clause.order_by or (_only_time(source, self.clause),)
             ordered.append(bind_order(terms, source, self.clause.head, self.clause.within))
-            if not all(map(_can_meet, ordered[0], ordered[-1])):
+            if not all(map(can_meet, ordered[0], ordered[-1])):
                 kinds = " and ".join(", ".join(str(column.type) for column in columns) for columns in ordered)
                 raise TypeMismatch(
                     f"the streams are ordered by different types: {kinds}",
@@ -108,81 +193,34 @@ class SequenceBinder:
                 )
         self.order = len(ordered[0])
 
-    def _find_keys(self, parts: list[exp.Expr]) -> tuple[int, list[exp.Expr]]:
-        """How many keys the equalities make, and the conditions that are left."""
-        if self.clause.strategy == "strict":
-            return 0, parts  # neighbours in the whole stream: keys must not part it
-        classes = self._equal_columns(parts)
-        keys = 0
-        implied: set[tuple[str, str]] = set()
-        for columns in classes:
-            chosen = self._key_columns(columns)
-            if chosen is None:
-                continue
-            for stream, name in chosen.items():
-                source = self.inputs[stream]
-                if source.layout_of(name).startswith(("_key", "_time", "_order")):
-                    break
-            else:
-                for stream, name in chosen.items():
-                    self.inputs[stream].layouts[name] = f"_key{keys}"
-                keys += 1
-                implied |= {(variable, chosen[self.stream_of[variable]]) for variable in self.stream_of}
-        return keys, [part for part in parts if not self._is_implied(part, implied)]
 
-    def _equal_columns(self, parts: list[exp.Expr]) -> list[set[tuple[str, str]]]:
-        """Classes of (variable, column) that equalities tie together."""
-        classes: list[set[tuple[str, str]]] = []
-        for part in parts:
-            sides = self._equality(part)
-            if sides is None:
-                continue
-            touching = [group for group in classes if group & set(sides)]
-            classes = [group for group in classes if not group & set(sides)]
-            classes.append(set(sides).union(*touching))
-        return classes
-
-    def _equality(self, part: exp.Expr) -> tuple[tuple[str, str], tuple[str, str]] | None:
-        if not isinstance(part, exp.EQ):
-            return None
-        sides = [self.resolve(side, Path()) for side in (part.left, part.right) if isinstance(side, exp.Column)]
-        if len(sides) < 2:
-            return None
-        if not _can_meet(sides[0][1], sides[1][1]):
-            return None
-        left, right = ((position.variables[0], column.name) for _, column, position in sides)
-        return left, right
-
-    def _key_columns(self, columns: set[tuple[str, str]]) -> dict[str, str] | None:
-        """Per stream the one column that the class names for all its variables; None if it is no key."""
-        chosen: dict[str, str] = {}
-        for variable, stream in self.stream_of.items():
-            names = sorted(name for other, name in columns if other == variable)
-            if not names or chosen.setdefault(stream, names[0]) != names[0]:
-                return None
-        return chosen
-
-    def _is_implied(self, part: exp.Expr, implied: set[tuple[str, str]]) -> bool:
-        sides = self._equality(part)
-        return sides is not None and all(side in implied for side in sides)
-
-    def _bind_steps(self, parts: list[exp.Expr]) -> tuple[tuple[Step, ...], tuple[Expression, ...]]:
-        """The steps with the conditions on their own event, and the joint conditions."""
-        binder = ScalarBinder(self.resolve)
-        own: dict[str, list[Expression]] = {variable: [] for variable in self.stream_of}
-        joint: list[Expression] = []
-        for part in parts:
-            bound = binder.condition(part)
-            variables = list_variables(bound) or {next(iter(own))}
-            if len(variables) == 1:
-                own[variables.pop()].append(bound)
-            else:
-                joint.append(bound)
-        steps = tuple(
-            Step(variable, self.streams.index(stream), join_conjunction(own[variable]))
-            for variable, stream in self.stream_of.items()
+def _check_clauses(clause: SequenceClause) -> None:
+    """What the clauses ask of one another."""
+    positive = [item for item in clause.items if isinstance(item, TermGroup) or not item.negated]
+    if not positive:
+        raise InvalidQuery("SEQ needs an event that is there", span=clause.items[0].span, hint="add a term without ~")
+    for item, where in ((clause.items[0], "start"), (clause.items[-1], "end")):
+        if isinstance(item, SequenceTerm) and item.negated and clause.within is None:
+            raise InvalidWithin(
+                f"an absence at the {where} of SEQ needs WITHIN: how long must nothing come?",
+                span=item.span,
+                hint="add for instance WITHIN INTERVAL '10' SECOND",
+            )
+    last = clause.items[-1]
+    if clause.consume and isinstance(last, SequenceTerm) and last.negated:
+        raise NotSupportedYet(
+            "CONSUME MATCHED with an absence at the end of SEQ",
+            span=last.span,
+            hint="write REUSE, or put a term behind the absence",
         )
-        return steps, tuple(joint)
+    if clause.timeouts is not None and clause.within is None:
+        raise InvalidWithin("TIMEOUT ROWS needs WITHIN", span=clause.timeouts, hint="write WITHIN in front of it")
+    if clause.timeouts is not None and clause.strategy == "skip_till_any":
+        raise NotSupportedYet(
+            "TIMEOUT ROWS with STRATEGY skip_till_any",
+            span=clause.timeouts,
+            hint="every combination of events would run out of time; use skip_till_next",
+        )
 
 
 def _only_time(source: EventInput, clause: SequenceClause) -> OrderTerm:
@@ -195,15 +233,6 @@ def _only_time(source: EventInput, clause: SequenceClause) -> OrderTerm:
             hint=f"add ORDER BY {times[0] if times else '<column>'} behind SEQ(...)",
         )
     return OrderTerm(exp.column(times[0], quoted=True))
-
-
-def _can_meet(left: InputColumn, right: InputColumn) -> bool:
-    """Can the two share one column of the layout, so that equal values look equal in it?"""
-    if left.type == right.type:
-        return left.kind is not None
-    integers = all(pa.types.is_integer(column.type) for column in (left, right))
-    times = all(pa.types.is_timestamp(column.type) and column.type.tz is None for column in (left, right))
-    return left.kind == right.kind and (integers or times)
 
 
 def _split_and(condition: exp.Expr | None) -> list[exp.Expr]:

@@ -24,6 +24,7 @@ from cepheid.graph.query_graph import QueryGraph
 from cepheid.language.bind_match_recognize import bind_match_recognize, refuse_double_names
 from cepheid.language.bind_sequence import SequenceBinder
 from cepheid.language.bind_window import bind_window, places_of_functions
+from cepheid.language.elements import variable_of
 from cepheid.language.host_refusal import place_refusal
 from cepheid.language.parser import span_of
 from cepheid.language.scope import Describe, EventInput
@@ -213,19 +214,31 @@ class _Binder:
                 raise InvalidQuery(
                     "SELECT * has no meaning over SEQ", span=span_of(item), hint="name the columns: a.x, b.y AS z"
                 )
-        for column in list(select.find_all(exp.Column)):
-            if not self.belongs_to(column, select, carrier.name):
+        for node in [*select.find_all(exp.AggFunc, exp.Anonymous), *select.find_all(exp.Column)]:
+            if node.find_ancestor(exp.Select) is None or not self.is_cell(node, select, carrier.name):
+                continue  # a part of another cell, or not ours
+            name = binder.take_cell(node)
+            if name is None:
                 continue
-            cell = exp.column(binder.cell_for(column), quoted=True)
-            place = span_of(column)
+            cell = exp.column(name, quoted=True)
+            place = span_of(node)
             if place is not None:
                 cell.this.meta.update(start=place.start, end=place.end - 1)
-            is_output = column.parent is select and column.arg_key == "expressions"
-            column.replace(exp.alias_(cell, column.name, quoted=True) if is_output else cell)
+            is_output = isinstance(node, exp.Column) and node.parent is select and node.arg_key == "expressions"
+            node.replace(exp.alias_(cell, node.name, quoted=True) if is_output else cell)
+
+    def is_cell(self, node: exp.Expr, select: exp.Select, placeholder: str) -> bool:
+        """May the node stand for a cell of this SEQ: is all that it reads a column of it?"""
+        columns = list(node.find_all(exp.Column))
+        if not columns:
+            timed_out = isinstance(node, exp.Anonymous) and node.name.upper() == "TIMED_OUT"
+            return timed_out and node.find_ancestor(exp.Select) is select
+        return all(self.belongs_to(column, select, placeholder) for column in columns)
 
     def belongs_to(self, column: exp.Column, select: exp.Select, placeholder: str) -> bool:
         """Is this a column of the SEQ?  A nearer FROM may give its qualifier another meaning."""
-        qualifier = column.table.lower()
+        whole = not column.table and column.name.endswith("]")  # b[] stands alone
+        qualifier = variable_of(column.name if whole else column.table)
         scope = column.find_ancestor(exp.Select)
         if not qualifier:  # the name of an output, or of a column of another table; else it says too little
             outputs = [item for item in select.expressions if item.alias.lower() == column.name.lower()]

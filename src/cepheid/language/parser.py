@@ -12,6 +12,7 @@ Scalar expressions in clauses are sqlglot trees.  What a pattern adds to them ar
                                      in front of a whole measure it becomes Measure.semantics
     COUNT(*)  COUNT(b.*)             exp.Count of exp.Star, or of exp.Column(this=exp.Star, table=b)
     sum(b.x) FILTER (WHERE b.y > 0)  exp.Filter around the aggregate
+    b[i-1].x  COUNT(b[])             exp.Column with the table `b[i-1]`, or with the name `b[]` (SEQ; see elements.py)
 
 Identifiers stay as written; whoever resolves them folds case.
 """
@@ -28,6 +29,7 @@ from sqlglot.errors import ParseError, TokenError
 
 from cepheid.errors import CepheidError, Span, SyntaxProblem
 from cepheid.language.dialect import CLAUSE, Cepheid, CepheidParser
+from cepheid.language.element_tokens import join_elements
 from cepheid.language.lift_windows import lift_windows
 from cepheid.language.places import span_of
 from cepheid.language.syntax import EventClause, ParsedQuery, SequenceClause
@@ -68,7 +70,7 @@ def parse_relation(text: str) -> exp.Expression:
     tokens = read_tokens(dialect, text)
     check_single(tokens, text)
     parser = CepheidParser(dialect=dialect)
-    tree = run_parser(parser, tokens, text)
+    tree = run_parser(parser, join_elements(tokens), text)
     if not isinstance(tree, QUERIES):
         raise SyntaxProblem("this is not a query", span=span_of_tokens(tokens), hint=QUERY_HINT)
     return tree

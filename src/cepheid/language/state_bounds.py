@@ -2,7 +2,8 @@
 
 A pattern without WITHIN needs a bounded number of events per key if it
 
-- matches at most so many events: `a b{1,5} c`, or SEQ whose events are neighbours; or
+- matches at most so many events: `a b{1,5} c`, or SEQ whose events are neighbours, or whose partial matches are limited
+  (LIMIT PARTIALS) and have no repeated term; or
 - repeats only what the data end: in `down+ up`, with a condition on `down`, the first event that is neither
   settles the run, however long it was.
 
@@ -15,13 +16,17 @@ from __future__ import annotations
 
 from cepheid.graph.operators import RowPattern, Sequence
 from cepheid.graph.query_graph import QueryGraph
-from cepheid.kernel.expression import Aggregate, Cell, Constant, Expression, Fact, list_leaves
+from cepheid.kernel.expression import Aggregate, Cell, Constant, Expression, Fact, list_leaves, list_variables
 from cepheid.kernel.pattern import (
     Absence,
+    Absent,
     Alternation,
     Anchor,
+    AnyOrder,
     Repetition,
     RowPatternProgram,
+    SequenceProgram,
+    Step,
     Term,
     list_parts,
     show_pattern,
@@ -40,9 +45,8 @@ def explain_unbounded(graph: QueryGraph) -> list[str]:
 
 def _explain_vertex(node: object) -> str | None:
     match node:
-        case Sequence(program=program) if program.within is None and program.strategy.startswith("skip_till"):
-            steps = ", ".join(step.variable for step in program.steps)
-            return f"SEQ({steps}) has no WITHIN: every event may be needed for ever" if len(program.steps) > 1 else None
+        case Sequence(program=program) if program.within is None:
+            return _explain_sequence(program)
         case RowPattern(program=program):
             reason = _explain_row_pattern(program)
             return None if reason is None else f"PATTERN ({show_pattern(program.pattern)}) {reason}"
@@ -66,6 +70,36 @@ def _explain_row_pattern(program: RowPatternProgram) -> str | None:
     if Anchor("end") in parts:
         return "has no WITHIN, and $ waits for the end of the stream"
     return None
+
+
+def _explain_sequence(program: SequenceProgram) -> str | None:
+    """Why the state of a SEQ without WITHIN has no bound for each key; None if it has one.
+
+    Partial matches that skip events wait for ever, unless LIMIT PARTIALS says how many may; what they hold grows with
+    each element of a repeated term.  Neighbours wait for one event only, unless a repeated term takes whatever comes.
+    """
+    shown = f"SEQ({', '.join(term.variable for term in program.terms)})"
+    joint = {variable for part in program.joint for variable in list_variables(part)}
+    if program.strategy in ("strict", "partition_contiguity"):
+        free = [step for step in program.steps if step.repeated and _is_free(step, joint)]
+        return f"{shown} has no WITHIN, and {free[0].variable}[] may take events for ever" if free else None
+    repeated = [step for step in program.steps if step.repeated]
+    positive = [item for item in program.items if not isinstance(item, Absent)]
+    if len(positive) == 1 and not isinstance(positive[0], AnyOrder) and not repeated:
+        return None
+    if program.limit is None:
+        return f"{shown} has no WITHIN: every event may be needed for ever"
+    if repeated:
+        taking = f"how many events {repeated[0].variable}[] takes"
+        return f"{shown} has no WITHIN: LIMIT PARTIALS bounds how many partial matches there are, not {taking}"
+    judged_late = [absent for absent in program.absences if absent.variable in joint]
+    if judged_late:
+        return f"{shown} has no WITHIN: every {judged_late[0].variable} may be needed for ever"
+    return None
+
+
+def _is_free(step: Step, joint: set[str]) -> bool:
+    return step.variable not in joint and _always_holds(step.variable, step.condition)
 
 
 def find_endless(pattern: Pattern, conditions: dict[str, Expression]) -> Repetition | None:

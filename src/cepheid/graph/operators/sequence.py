@@ -63,17 +63,20 @@ class Sequence(PlanNode):
         return [*shown, f"cells=[{', '.join(cell.show() for cell in self.cells)}]"]
 
     def condition_columns(self) -> list[str]:
-        """The input columns that conditions read."""
-        return list(dict.fromkeys(column for condition in self.conditions() for column in list_columns(condition)))
+        """The input columns that conditions read; what predicates answer is computed from others."""
+        answers = {predicate.column for predicate in self.predicates}
+        read = (column for condition in self.conditions() for column in list_columns(condition))
+        return list(dict.fromkeys(column for column in read if column not in answers))
 
     def conditions(self) -> list[Expression]:
         """All conditions, of steps, of absences and joint ones."""
         return [*(term.condition for term in self.program.terms if term.condition is not None), *self.program.joint]
 
     def read_columns(self) -> list[str]:
-        """The input columns that conditions and cells read, besides order and keys."""
+        """The input columns that conditions, predicates and cells read, besides order and keys."""
+        asked = [column for predicate in self.predicates for _, column in predicate.reads]
         carried = [column for cell in self.cells for column in cell.read_columns()]
-        return list(dict.fromkeys([*self.condition_columns(), *carried]))
+        return list(dict.fromkeys([*self.condition_columns(), *asked, *carried]))
 
 
 def show_item(item: SequenceItem, streams: tuple[str, ...]) -> str:

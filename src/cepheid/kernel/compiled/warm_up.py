@@ -9,8 +9,8 @@ from cepheid.kernel.compiled.key_index import KeyIndex
 from cepheid.kernel.compiled.positions import navigate_matches, tabulate_positions
 from cepheid.kernel.compiled.row_pattern import CompiledRowPattern
 from cepheid.kernel.compiled.sequence import CompiledSequence
-from cepheid.kernel.expression import Call, Cell, Position
-from cepheid.kernel.pattern import Concatenation, RowPatternProgram, SequenceProgram, Step, Strategy, Term
+from cepheid.kernel.expression import Aggregate, Call, Cell, Constant, Expression, Position
+from cepheid.kernel.pattern import Absent, Concatenation, RowPatternProgram, SequenceProgram, Step, Term
 
 
 def compile_kernels() -> None:
@@ -26,6 +26,23 @@ def compile_kernels() -> None:
         Events(times, keys), np.zeros(2, dtype=np.bool_), np.zeros(2, dtype=np.bool_), np.zeros(1, dtype=np.int64)
     )
     navigate_matches(tabulate_positions([Position()], found.variables), 0, found.labels, found.begins, found.ends)
-    strategies: tuple[Strategy, ...] = ("skip_till_any", "skip_till_next")
-    for strategy in strategies:
-        CompiledSequence(SequenceProgram((Step("a", 0), Step("b", 0)), (later,), strategy), Interner()).step(events, 0)
+    warm_up_sequences(events, later)
+
+
+def warm_up_sequences(events: Events, later: Expression) -> None:
+    """Both ways of finding sequences, and what snapshots of them need."""
+    plain = SequenceProgram((Step("a", 0), Step("b", 0)), (later,), "skip_till_any")
+    CompiledSequence(plain, Interner()).step(events, 0)
+    few = Call("lt", (Aggregate("count", None, variables=("b",)), Constant(5, "int")), "bool")
+    items = (Step("a", 0), Step("b", 0, few, repeated=True), Absent("c", 0))
+    runs = SequenceProgram(items, (later,), "skip_till_next", within=1, limit=10)
+    operator = CompiledSequence(runs, Interner())
+    operator.step(events, 0)
+    kept, taken = operator.live(0)
+    partials = operator.keep_partials(kept)
+    again = CompiledSequence(runs, Interner())
+    again.replay(events, taken, partials, 0)
+    again.step(Events(events.times[:0], events.keys[:0], {"x": Column(np.arange(0.0))}, None), 9, final=True)
+    endless = CompiledSequence(SequenceProgram(items[:2], (later,), "skip_till_next"), Interner())
+    endless.step(events, 0)
+    endless.live(0)

@@ -11,11 +11,11 @@ import numpy as np
 
 from cepheid.kernel.columns import Column, Events, Int64s, Interner
 from cepheid.kernel.expression import Expression, HostCall, Kind, list_columns
-from cepheid.kernel.matches import Matches, table_matches
+from cepheid.kernel.matches import TIMED_OUT, WHOLE, Matches
 from cepheid.kernel.pattern import RowPatternProgram, SequenceProgram, list_terms
 from cepheid.kernel.reference.evaluate import Row, Value
 from cepheid.kernel.reference.row_pattern import RowMatch, find_matches
-from cepheid.kernel.reference.sequence import find_sequences
+from cepheid.kernel.reference.sequence import SequenceMatch, find_sequences
 
 Evaluate = Callable[[HostCall, list[Int64s]], Column]
 
@@ -111,23 +111,42 @@ class ReferenceRowPattern:
 class ReferenceSequence:
     def __init__(self, program: SequenceProgram, interner: Interner) -> None:
         self._program = program
-        conditions = [step.condition for step in program.steps if step.condition is not None] + list(program.joint)
+        conditions = [term.condition for term in program.terms if term.condition is not None] + list(program.joint)
         self._memory = _Memory(conditions, interner)
+        self._variables = tuple(step.variable for step in program.steps)
+        self._dropped = 0
 
     def step(self, events: Events, horizon: int, final: bool = False) -> Matches:  # noqa: ARG002
         self._memory.append(events)
         memory = self._memory
-        found: list[tuple[int, ...]] = []
+        found: list[tuple[list[int], SequenceMatch]] = []
         for key, places in memory.by_key.items() if final else ():
             if key < 0:
                 continue  # a null key equals nothing
-            streams = [max(memory.streams[place], 0) for place in places]
-            sequences = find_sequences(
+            matches, dropped = find_sequences(
                 self._program,
                 [memory.rows[place] for place in places],
                 [memory.times[place] for place in places],
-                streams,
+                [max(memory.streams[place], 0) for place in places],
             )
-            found += [tuple(places[row] for row in sequence) for sequence in sequences]
-        variables = tuple(step.variable for step in self._program.steps)
-        return table_matches(variables, np.array(found, dtype=np.int64).reshape(-1, len(variables)))
+            found += [(places, match) for match in matches]
+            self._dropped += dropped
+        return self._flatten(found)
+
+    def take_dropped(self) -> int:
+        """How many partial matches were dropped since this was last asked."""
+        dropped, self._dropped = self._dropped, 0
+        return dropped
+
+    def _flatten(self, found: list[tuple[list[int], SequenceMatch]]) -> Matches:
+        labels = [self._variables.index(label) for _, match in found for label in match.labels]
+        fates = [TIMED_OUT if match.timed_out else WHOLE for _, match in found]
+        return Matches(
+            self._variables,
+            np.array([places[row] for places, match in found for row in match.rows], dtype=np.int64),
+            np.array(labels, dtype=np.int64),
+            np.cumsum([len(match.rows) for _, match in found]).astype(np.int64),
+            np.array([places[match.rows[0]] for places, match in found], dtype=np.int64),
+            np.zeros(len(found), dtype=np.int64),
+            np.array(fates, dtype=np.uint8) if self._program.timeouts else None,
+        )

@@ -1,0 +1,125 @@
+"""Many arrays as one argument: a desk on which each array lies at a place known by its number.
+
+    desk = lay_out([edges, runs, times])      int64[3 * arrays]: address, rows, columns of each
+    runs = int_table(desk, 1)                 inside a kernel: the array itself, not a copy
+
+A kernel of many small functions would otherwise hand dozens of arrays on with every call, several numbers each, which
+costs more than the work done.  The caller must hold the arrays for as long as the desk is used, and they must be
+C-contiguous; a kernel that needs larger ones returns, and is called with a new desk.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from llvmlite import ir  # type: ignore[import-untyped]
+from numba import njit, types
+from numba.extending import intrinsic
+from numba.np.numpy_support import carray
+
+from cepheid.kernel.columns import Int64s
+
+
+def lay_out(arrays: list[npt.NDArray[Any]]) -> Int64s:
+    desk = np.empty(3 * len(arrays), dtype=np.int64)
+    for place, array in enumerate(arrays):
+        assert array.flags.c_contiguous, "arrays on a desk are C-contiguous"
+        rows = array.shape[0]
+        desk[3 * place] = array.__array_interface__["data"][0]
+        desk[3 * place + 1] = rows
+        desk[3 * place + 2] = int(np.prod(array.shape[1:]))
+    return desk
+
+
+def _pointer_to(element: Any) -> Any:
+    """An intrinsic that takes an address for a pointer to such elements."""
+
+    def point(typing_context: Any, address: Any) -> Any:  # noqa: ARG001
+        signature = types.CPointer(element)(types.int64)  # type: ignore[no-untyped-call]
+
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            return builder.inttoptr(arguments[0], context.get_value_type(signature.return_type))
+
+        return signature, generate
+
+    return intrinsic(point)
+
+
+_int64s_at, _floats_at = _pointer_to(types.int64), _pointer_to(types.float64)
+_int32s_at, _bytes_at = _pointer_to(types.int32), _pointer_to(types.uint8)
+
+
+@intrinsic
+def _fetch(typing_context: Any, address: Any) -> Any:  # noqa: ARG001
+    """Ask for the cache line at an address, to be read and written soon."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> None:  # noqa: ARG001
+        pointer = ir.IntType(8).as_pointer()
+        number = ir.IntType(32)
+        fetch = builder.module.declare_intrinsic(
+            "llvm.prefetch", [pointer], ir.FunctionType(ir.VoidType(), [pointer, number, number, number])
+        )
+        builder.call(fetch, [builder.inttoptr(arguments[0], pointer), number(1), number(3), number(1)])
+
+    return types.void(types.int64), generate
+
+
+@njit(cache=True)
+def fetch_row(desk: Int64s, place: int, row: int) -> None:
+    """Bring a row of eight-byte numbers closer, without waiting for it."""
+    _fetch(desk[3 * place] + 8 * desk[3 * place + 2] * row)  # type: ignore[call-arg]
+
+
+@njit(cache=True)
+def ints(desk: Int64s, place: int) -> Any:
+    return carray(_int64s_at(desk[3 * place]), desk[3 * place + 1])
+
+
+@njit(cache=True)
+def int_table(desk: Int64s, place: int) -> Any:
+    return carray(_int64s_at(desk[3 * place]), (desk[3 * place + 1], desk[3 * place + 2]))
+
+
+@njit(cache=True)
+def int_rows(desk: Int64s, place: int, first: int, count: int) -> Any:
+    """Some rows of a table."""
+    width = desk[3 * place + 2]
+    return carray(_int64s_at(desk[3 * place] + 8 * width * first), (count, width))
+
+
+@njit(cache=True)
+def floats(desk: Int64s, place: int) -> Any:
+    return carray(_floats_at(desk[3 * place]), desk[3 * place + 1])
+
+
+@njit(cache=True)
+def float_table(desk: Int64s, place: int) -> Any:
+    return carray(_floats_at(desk[3 * place]), (desk[3 * place + 1], desk[3 * place + 2]))
+
+
+@njit(cache=True)
+def float_rows(desk: Int64s, place: int, first: int, count: int) -> Any:
+    width = desk[3 * place + 2]
+    return carray(_floats_at(desk[3 * place] + 8 * width * first), (count, width))
+
+
+@njit(cache=True)
+def flags(desk: Int64s, place: int) -> Any:
+    return carray(_bytes_at(desk[3 * place]), desk[3 * place + 1])
+
+
+@njit(cache=True)
+def flag_table(desk: Int64s, place: int) -> Any:
+    return carray(_bytes_at(desk[3 * place]), (desk[3 * place + 1], desk[3 * place + 2]))
+
+
+@njit(cache=True)
+def small_ints(desk: Int64s, place: int) -> Any:
+    return carray(_int32s_at(desk[3 * place]), desk[3 * place + 1])
+
+
+@njit(cache=True)
+def small_table(desk: Int64s, place: int) -> Any:
+    return carray(_int32s_at(desk[3 * place]), (desk[3 * place + 1], desk[3 * place + 2]))

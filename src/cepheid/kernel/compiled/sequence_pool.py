@@ -1,0 +1,238 @@
+"""The memory of the runs of SEQ: arrays that grow when the kernel runs out of room, and snapshots of what they hold."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from cepheid.kernel.columns import Events, Int64s
+from cepheid.kernel.compiled.cell_store import GrowingRows
+from cepheid.kernel.compiled.desk import lay_out
+from cepheid.kernel.compiled.evaluate import Cells, Machine
+from cepheid.kernel.compiled.register_code import CodeWriter
+from cepheid.kernel.compiled.sequence_advance import NO_ROOM, OVER_LIMIT, advance, chain_kept, room_needed, settle
+from cepheid.kernel.compiled.sequence_automaton import (
+    AT_START,
+    CONTIGUOUS,
+    KEEPS_FIRSTS,
+    LIMIT,
+    LISTS,
+    MODE,
+    NEVER,
+    PENDING,
+    TIMEOUTS,
+    VARIABLES,
+    build_automaton,
+)
+from cepheid.kernel.compiled.sequence_chains import COSTLY_HINT, TooMany
+from cepheid.kernel.compiled.sequence_records import (
+    compact_nodes,
+    count_found,
+    count_written,
+    expand_found,
+    mark_held,
+    read_runs,
+    write_runs,
+)
+from cepheid.kernel.compiled.sequence_runs import (
+    COUNTS,
+    DROPPED,
+    EARLIEST,
+    FOUND_ROWS,
+    FREE,
+    LASTS,
+    LIVE,
+    NODES_USED,
+    RESERVED,
+    USED,
+)
+from cepheid.kernel.matches import TIMED_OUT, WHOLE, Matches
+from cepheid.kernel.pattern import SequenceProgram
+
+MOST_CELLS = 150_000_000  # numbers in all runs, in all elements and in all matches of a batch: 1.2 GB each
+SPARE_NODES = 1 << 16  # elements that are not worth tidying up for
+MOST_SPARE = 1 << 20  # room for so many matches is kept for the next batch
+NO_TIMES = np.zeros(0, dtype=np.int64)
+LIMIT_HINT = "raise the limit, write DROP OLDEST behind it, shorten WITHIN, or add conditions"
+
+
+class RunPool:
+    """The runs of all keys."""
+
+    def __init__(self, program: SequenceProgram, writer: CodeWriter) -> None:
+        automaton = build_automaton(program, writer)
+        self.alone, self.streams = automaton.alone, automaton.streams
+        self._plan = plan = automaton.plan
+        numbers = plan.numbers
+        self._lists, self._chains = int(numbers[LISTS]), automaton.chains
+        self._variables = tuple(step.variable for step in program.steps)
+        # What came of earlier events cannot be found out again from those that are kept; and without WITHIN the events
+        # of runs are few beside all those that they passed over.
+        waits_after_start = numbers[PENDING] >= 0 and bool((plan.judged[:, 0] == AT_START).any())
+        decided_before = program.consume or program.limit is not None or waits_after_start
+        self.tells_runs = decided_before or program.within is None
+        self.needs_only_runs = self.tells_runs and (not self._chains or numbers[MODE] == CONTIGUOUS)
+        self._settles = program.timeouts or numbers[PENDING] >= 0
+        width = int(LASTS + numbers[VARIABLES] + numbers[KEEPS_FIRSTS])
+        self._aggregates = len(plan.aggregates)
+        self._runs = np.zeros((64, width), dtype=np.int64)
+        self._nodes = np.zeros((64 if numbers[KEEPS_FIRSTS] else 1, 3), dtype=np.int64)
+        self._sums_i = np.zeros((64 * self._aggregates, 2), dtype=np.int64)
+        self._sums_f = np.zeros((64 * self._aggregates, 2), dtype=np.float64)
+        self._found = np.zeros((64, width), dtype=np.int64)
+        self._links = GrowingRows(max(1, self._chains), np.int64)
+        self._entries = GrowingRows(max(1, self._chains), np.int64)
+        self._keys = self._empty_lists(16)
+        self._counters = np.zeros(COUNTS, dtype=np.int64)
+        self._counters[FREE], self._counters[USED], self._counters[EARLIEST] = -1, RESERVED, NEVER
+        self._tidy_at = SPARE_NODES
+
+    def advance(self, events: Events, plays: Int64s, base: int, times: Int64s, machine: Machine, cells: Cells) -> None:
+        """Take in events, in order."""
+        if not len(events):
+            return
+        self._make_room_for(events)
+        done, why = 0, NO_ROOM
+        while done < len(events):
+            arrays = self._arrays(times, machine, cells)
+            desk = lay_out(arrays)
+            done, why = advance(events.keys, plays, base, done, desk)
+            if why == OVER_LIMIT:
+                limit = self._plan.numbers[LIMIT]
+                raise TooMany(f"has more than {limit:,} partial matches of one key", LIMIT_HINT)
+            if why == NO_ROOM:
+                self._grow(room_needed(desk, int(events.keys[done])))
+
+    def take_found(self, horizon: int) -> Matches:
+        """The matches since this was last asked, and what ran out of time before the horizon."""
+        self._settle(horizon)
+        count = int(self._counters[FOUND_ROWS])
+        arrays = self._arrays()
+        desk = lay_out(arrays)
+        ends = count_found(desk, count)
+        if count and ends[-1] > 2 * MOST_CELLS:
+            raise TooMany(f"found sequences of {ends[-1]:,} events in one batch", COSTLY_HINT)
+        events, labels, starts, late = expand_found(desk, ends)
+        self._counters[FOUND_ROWS] = 0
+        if len(self._found) > MOST_SPARE:
+            self._found = np.zeros((64, self._found.shape[1]), dtype=np.int64)
+        self._tidy()
+        fates = np.where(late, TIMED_OUT, WHOLE).astype(np.uint8) if self._plan.numbers[TIMEOUTS] else None
+        return Matches(self._variables, events, labels, ends, starts, np.zeros(count, dtype=np.int64), fates)
+
+    def _settle(self, horizon: int) -> None:
+        if not self._settles or self._counters[EARLIEST] >= horizon:
+            return
+        self._found = _grow_rows(self._found, int(self._counters[FOUND_ROWS] + self._counters[LIVE]), "matches")
+        arrays = self._arrays()
+        settle(lay_out(arrays), horizon)
+
+    def take_dropped(self) -> int:
+        dropped = int(self._counters[DROPPED])
+        self._counters[DROPPED] = 0
+        return dropped
+
+    # --- snapshots ---------------------------------------------------------------------------------------
+    def list_held(self, seen: int, horizon: int) -> npt.NDArray[np.bool_]:
+        """bool[seen]: is the event part of a run?"""
+        marked = np.zeros(seen, dtype=np.uint8)
+        arrays = self._arrays()
+        mark_held(lay_out(arrays), horizon, marked)
+        return marked != 0
+
+    def write(self, kept: npt.NDArray[np.bool_], horizon: int) -> bytes:
+        """All runs, told by places among the kept events."""
+        places = np.cumsum(kept).astype(np.int64) - 1
+        arrays = self._arrays()
+        desk = lay_out(arrays)
+        written = np.zeros(write_runs(desk, horizon, places, np.zeros(0, dtype=np.int64)), dtype=np.int64)
+        write_runs(desk, horizon, places, written)
+        return written.tobytes()
+
+    def restore(
+        self, events: Events, plays: Int64s, told: bytes, times: Int64s, machine: Machine, cells: Cells
+    ) -> None:
+        """Go on from runs that `write` told, in a new operator; the events are those that were kept."""
+        if not len(events):
+            return
+        self._make_room_for(events)
+        written = np.frombuffer(told, dtype=np.int64).copy()
+        runs, bound = count_written(written)
+        self._grow_runs(runs)
+        self._nodes = _grow_rows(self._nodes, bound, "elements")
+        arrays = self._arrays(times, machine, cells)
+        desk = lay_out(arrays)
+        if self._chains:
+            chain_kept(desk, events.keys, plays)
+        read_runs(desk, written, events.keys)
+
+    # --- room --------------------------------------------------------------------------------------------
+    def _arrays(
+        self, times: Int64s = NO_TIMES, machine: Machine | None = None, cells: Cells | None = None
+    ) -> list[npt.NDArray[Any]]:
+        """All that lies on the desk, in the order of the places in sequence_runs.py."""
+        where = np.full(max(1, len(self._plan.position_table)), -1, dtype=np.int64)
+        scratch_i = np.zeros((self._aggregates, 2), dtype=np.int64)
+        scratch_f = np.zeros((self._aggregates, 2), dtype=np.float64)
+        links, entries = self._links.data, self._entries.data
+        store = [self._runs, self._nodes, self._sums_i, self._sums_f, self._keys, self._found, links, entries]
+        asked = [*machine, *cells] if machine is not None and cells is not None else []
+        return [*self._plan, *store, self._counters, where, scratch_i, scratch_f, times, *asked]
+
+    def _empty_lists(self, keys: int) -> npt.NDArray[np.int64]:
+        lists = np.full((keys, 2 * self._lists + 2 + self._chains), -1, dtype=np.int64)
+        lists[:, 2 * self._lists : 2 * self._lists + 2] = 0
+        return lists
+
+    def _make_room_for(self, events: Events) -> None:
+        count = int(events.keys.max()) + 1
+        if count > len(self._keys):
+            more = self._empty_lists(max(count, 2 * len(self._keys)) - len(self._keys))
+            self._keys = np.concatenate([self._keys, more])
+        if self._chains:
+            self._links.extend(len(events))
+            self._entries.extend(len(events))
+
+    def _grow(self, needed: int) -> None:
+        """Room for what one event can add."""
+        counters = self._counters
+        self._grow_runs(int(counters[LIVE]) + needed)
+        if self._plan.numbers[KEEPS_FIRSTS]:
+            self._nodes = _grow_rows(self._nodes, int(counters[NODES_USED]) + 2 * needed, "elements")
+        self._found = _grow_rows(self._found, int(counters[FOUND_ROWS]) + needed, "matches")
+
+    def _grow_runs(self, count: int) -> None:
+        self._runs = _grow_rows(self._runs, RESERVED + count)
+        self._sums_i = _grow_rows(self._sums_i, len(self._runs) * self._aggregates)
+        self._sums_f = _grow_rows(self._sums_f, len(self._runs) * self._aggregates)
+
+    def _tidy(self) -> None:
+        """Elements of runs that are gone are dropped once there are many."""
+        if self._counters[NODES_USED] > self._tidy_at:
+            arrays = self._arrays()
+            left = compact_nodes(lay_out(arrays), int(self._counters[NODES_USED]))
+            self._counters[NODES_USED] = left
+            self._tidy_at = 2 * left + SPARE_NODES
+
+
+def _grow_rows(rows: npt.NDArray[Any], needed: int, what: str = "partial matches") -> npt.NDArray[Any]:
+    """At least so many rows, twice as many as before if there must be more."""
+    if needed <= len(rows):
+        return rows
+    width = max(1, int(np.prod(rows.shape[1:])))
+    if needed * width > MOST_CELLS:
+        raise TooMany(f"has more {what} than there is room for", COSTLY_HINT)
+    count = min(max(needed, 2 * len(rows)), max(needed, MOST_CELLS // width))
+    wider = _align_rows(count, rows)
+    wider[: len(rows)] = rows
+    return wider
+
+
+def _align_rows(count: int, like: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Zeros from a cache line's beginning on: a row of eight numbers is then one line, not parts of two."""
+    size = count * int(np.prod(like.shape[1:]))
+    room = np.zeros(size + 8, dtype=like.dtype)
+    begin = -(room.__array_interface__["data"][0] // 8) % 8
+    return room[begin : begin + size].reshape(count, *like.shape[1:])

@@ -1,0 +1,239 @@
+"""Runs of SEQ as lists of events: for matches, for comparisons, and for snapshots.
+
+A run holds its plain events by variable and the elements of repeated steps in a chain, latest first; here both are
+brought into the order of events.  A snapshot tells a run as (state, flags, how many events, then event and variable of
+each), events counted among those that are kept.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from cepheid.kernel.columns import Flags, Int64s
+from cepheid.kernel.compiled.desk import int_table, ints
+from cepheid.kernel.compiled.sequence_automaton import LISTS, NEVER, VARIABLES
+from cepheid.kernel.compiled.sequence_runs import (
+    BOUND,
+    DEADLINE,
+    EVENT,
+    FIRST,
+    FLAGS,
+    FOUND,
+    KEYS,
+    LABEL,
+    LASTS,
+    LATE,
+    LINK,
+    NODES,
+    NUMBERS,
+    PARENT,
+    REPEATED,
+    RUNS,
+    TAIL,
+    TIMES,
+    allocate,
+    bind_event,
+    clear_run,
+    put,
+)
+
+
+@njit(cache=True)
+def count_events(desk: Int64s, rows: int, run: int) -> int:
+    """How many events a run holds; `rows`: RUNS, or FOUND for matches."""
+    runs, nodes, repeated = int_table(desk, rows), int_table(desk, NODES), ints(desk, REPEATED)
+    count = 0
+    for variable in range(ints(desk, NUMBERS)[VARIABLES]):
+        if repeated[variable] < 0:
+            count += (runs[run, BOUND] >> variable) & 1
+    node = runs[run, TAIL]
+    while node >= 0:
+        count += 1
+        node = nodes[node, PARENT]
+    return count
+
+
+@njit(cache=True)
+def fill_events(desk: Int64s, rows: int, run: int, events: Int64s, labels: Int64s) -> None:
+    """The events of a run in order, with their variables."""
+    runs, nodes, repeated = int_table(desk, rows), int_table(desk, NODES), ints(desk, REPEATED)
+    count = events.shape[0]
+    begin = count
+    node = runs[run, TAIL]
+    while node >= 0:
+        begin -= 1
+        events[begin] = nodes[node, EVENT]
+        labels[begin] = nodes[node, LABEL]
+        node = nodes[node, PARENT]
+    for variable in range(ints(desk, NUMBERS)[VARIABLES]):
+        if repeated[variable] >= 0 or not (runs[run, BOUND] >> variable) & 1:
+            continue
+        begin -= 1
+        event = runs[run, LASTS + variable]
+        place = begin
+        while place + 1 < count and events[place + 1] < event:
+            events[place], labels[place] = events[place + 1], labels[place + 1]
+            place += 1
+        events[place], labels[place] = event, variable
+
+
+@njit(cache=True)
+def list_events(desk: Int64s, rows: int, run: int) -> Any:
+    count = count_events(desk, rows, run)
+    events, labels = np.empty(count, dtype=np.int64), np.empty(count, dtype=np.int64)
+    fill_events(desk, rows, run, events, labels)
+    return events, labels
+
+
+@njit(cache=True)
+def is_before(desk: Int64s, left: int, right: int) -> bool:
+    """Did the left run begin first?  Of runs with the same first event, the one with the earlier events did."""
+    runs = int_table(desk, RUNS)
+    if runs[left, FIRST] != runs[right, FIRST]:
+        return runs[left, FIRST] < runs[right, FIRST]
+    left_events, left_labels = list_events(desk, RUNS, left)
+    right_events, right_labels = list_events(desk, RUNS, right)
+    shorter = min(left_events.shape[0], right_events.shape[0])
+    for place in range(shorter):
+        if left_events[place] != right_events[place]:
+            return left_events[place] < right_events[place]
+    if left_events.shape[0] != right_events.shape[0]:
+        return left_events.shape[0] < right_events.shape[0]
+    for place in range(shorter):
+        if left_labels[place] != right_labels[place]:
+            return left_labels[place] < right_labels[place]
+    return False
+
+
+@njit(cache=True)
+def count_found(desk: Int64s, count: int) -> Int64s:
+    """int64[matches]: where the events of each match end."""
+    ends = np.empty(count, dtype=np.int64)
+    total = 0
+    for match in range(count):
+        total += count_events(desk, FOUND, match)
+        ends[match] = total
+    return ends
+
+
+@njit(cache=True)
+def expand_found(desk: Int64s, ends: Int64s) -> Any:
+    """Events, labels, starts and fates (1: timed out) of the matches."""
+    found = int_table(desk, FOUND)
+    total = ends[-1] if ends.shape[0] else 0
+    events, labels = np.empty(total, dtype=np.int64), np.empty(total, dtype=np.int64)
+    starts = np.empty(ends.shape[0], dtype=np.int64)
+    late = np.zeros(ends.shape[0], dtype=np.uint8)
+    begin = 0
+    for match in range(ends.shape[0]):
+        fill_events(desk, FOUND, match, events[begin : ends[match]], labels[begin : ends[match]])
+        starts[match] = found[match, FIRST]
+        late[match] = (found[match, FLAGS] & LATE) != 0
+        begin = ends[match]
+    return events, labels, starts, late
+
+
+# --- snapshots -------------------------------------------------------------------------------------------
+
+
+@njit(cache=True)
+def mark_held(desk: Int64s, horizon: int, marked: Flags) -> None:
+    """Mark the events of all runs whose time is not over at the horizon."""
+    runs, lists = int_table(desk, RUNS), int_table(desk, KEYS)
+    for key in range(lists.shape[0]):
+        for state in range(ints(desk, NUMBERS)[LISTS]):
+            run = lists[key, 2 * state]
+            while run >= 0:
+                if runs[run, DEADLINE] >= horizon:
+                    events, _ = list_events(desk, RUNS, run)
+                    for event in events:
+                        marked[event] = 1
+                run = runs[run, LINK]
+
+
+@njit(cache=True)
+def write_runs(desk: Int64s, horizon: int, places: Int64s, written: Int64s) -> int:
+    """Tell all runs whose time is not over; gives the length, and leaves out what `written` is too short for."""
+    runs, lists = int_table(desk, RUNS), int_table(desk, KEYS)
+    length = 0
+    for key in range(lists.shape[0]):
+        for state in range(ints(desk, NUMBERS)[LISTS]):
+            run = lists[key, 2 * state]
+            while run >= 0:
+                if runs[run, DEADLINE] >= horizon:
+                    events, labels = list_events(desk, RUNS, run)
+                    count = events.shape[0]
+                    if length + 3 + 2 * count <= written.shape[0]:
+                        written[length] = state
+                        written[length + 1] = runs[run, FLAGS]
+                        written[length + 2] = count
+                        for place in range(count):
+                            written[length + 3 + 2 * place] = places[events[place]]
+                            written[length + 4 + 2 * place] = labels[place]
+                    length += 3 + 2 * count
+                run = runs[run, LINK]
+    return length
+
+
+@njit(cache=True)
+def count_written(written: Int64s) -> Any:
+    """How many runs are told, and how many events of runs."""
+    runs, events, at = 0, 0, 0
+    while at < written.shape[0]:
+        runs += 1
+        events += written[at + 2]
+        at += 3 + 2 * written[at + 2]
+    return runs, events
+
+
+@njit(cache=True)
+def read_runs(desk: Int64s, written: Int64s, keys: Int64s) -> None:
+    """Put the runs that were told where they were."""
+    at = 0
+    while at < written.shape[0]:
+        state, told, count = written[at], written[at + 1], written[at + 2]
+        first = written[at + 3]
+        run = allocate(desk)
+        clear_run(desk, run, first, ints(desk, TIMES)[first])
+        for place in range(count):
+            bind_event(desk, run, written[at + 4 + 2 * place], written[at + 3 + 2 * place])
+        int_table(desk, RUNS)[run, FLAGS] = told
+        put(desk, keys[first], state, run, -NEVER)
+        at += 3 + 2 * count
+
+
+@njit(cache=True)
+def compact_nodes(desk: Int64s, used: int) -> int:
+    """Drop the elements that no run holds any more; gives how many are left."""
+    runs, nodes, lists = int_table(desk, RUNS), int_table(desk, NODES), int_table(desk, KEYS)
+    states = ints(desk, NUMBERS)[LISTS]
+    places = np.full(used, -1, dtype=np.int64)
+    for key in range(lists.shape[0]):
+        for state in range(states):
+            run = lists[key, 2 * state]
+            while run >= 0:
+                node = runs[run, TAIL]
+                while node >= 0 and places[node] < 0:
+                    places[node] = 0
+                    node = nodes[node, PARENT]
+                run = runs[run, LINK]
+    count = 0
+    for node in range(used):
+        if places[node] < 0:
+            continue
+        places[node] = count
+        nodes[count, EVENT], nodes[count, LABEL] = nodes[node, EVENT], nodes[node, LABEL]
+        parent = nodes[node, PARENT]
+        nodes[count, PARENT] = places[parent] if parent >= 0 else -1
+        count += 1
+    for key in range(lists.shape[0]):
+        for state in range(states):
+            run = lists[key, 2 * state]
+            while run >= 0:
+                if runs[run, TAIL] >= 0:
+                    runs[run, TAIL] = places[runs[run, TAIL]]
+                run = runs[run, LINK]
+    return count
