@@ -196,17 +196,22 @@ class Engine:
         return fresh.set_column(fresh.schema.get_field_index("_arrival"), "_arrival", numbers)
 
     def _release(self, fresh: pa.Table, final: bool) -> pa.Table:
-        waiting = pa.concat_tables([self._held, fresh]) if len(self._held) else fresh
+        waiting = (
+            fresh if not len(self._held) else self._held if not len(fresh) else pa.concat_tables([self._held, fresh])
+        )
         times, _ = order_values(waiting.column("_time"))
         if final:
             released = waiting
             self._held = self._no_events
         else:
             ready = find_releasable(times, self.horizon, self.ties_by_arrival)
-            everything = bool(ready.all())
-            released = waiting if everything else waiting.filter(pa.array(ready))
-            self._held = self._no_events if everything else waiting.filter(pa.array(~ready))
-            times = times if everything else times[ready]
+            if ready.all():
+                released, self._held = waiting, self._no_events
+            elif not ready.any():
+                released, self._held, times = self._no_events, waiting, times[:0]
+            else:
+                released, self._held = waiting.filter(pa.array(ready)), waiting.filter(pa.array(~ready))
+                times = times[ready]
         order = sort_events(times, self._ties(released))
         if order is not None:
             released, times = released.take(pa.array(order)), times[order]

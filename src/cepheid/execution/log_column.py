@@ -44,6 +44,8 @@ class NumberColumn:
     def append(self, column: pa.ChunkedArray) -> None:
         begin, self._used = self._used, self._used + len(column)
         for chunk in column.chunks:
+            if not len(chunk):
+                continue
             end = begin + len(chunk)
             values = self._read(chunk)
             if begin == 0 and end == self._used:

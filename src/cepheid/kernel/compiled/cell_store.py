@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from numba import njit
 
 from cepheid.kernel.columns import Column, Events, Int64s
 from cepheid.kernel.compiled.evaluate import Cells
@@ -20,7 +21,7 @@ class GrowingRows:
         self.used = 0
 
     def extend(self, count: int) -> npt.NDArray[Any]:
-        """Room for `count` more events; gives the part to fill."""
+        """Room for `count` more events, all 0; gives the part to fill."""
         needed = self.used + count
         if needed > self.data.shape[1]:
             wider = np.zeros((self.data.shape[0], max(needed, 2 * self.data.shape[1])), dtype=self.data.dtype)
@@ -71,3 +72,11 @@ def append_times(store: GrowingRows, values: Int64s) -> Int64s:
     store.extend(len(values))[0] = values
     whole: Int64s = store.data[0]
     return whole
+
+
+@njit(cache=True)
+def set_bit(plays: Int64s, fits: npt.NDArray[np.bool_], number: int) -> None:
+    """Set a bit where something fits."""
+    for i in range(plays.shape[0]):
+        if fits[i]:
+            plays[i] |= 1 << number

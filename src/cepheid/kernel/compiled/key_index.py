@@ -6,6 +6,8 @@ is a key like any other for PARTITION BY).  Strings come as interned numbers, fl
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 from numba import njit
@@ -34,6 +36,11 @@ class KeyIndex:
 
     def number_rows(self, columns: list[Column], count: int) -> tuple[Int64s, npt.NDArray[np.bool_]]:
         """int64[n] numbers, bool[n]: has the key a null?"""
+        numbers = np.empty(count, dtype=np.int64)
+        if len(columns) == 1 and columns[0].valid is None and columns[0].values.dtype == np.int64:
+            values: Any = np.ascontiguousarray(columns[0].values)
+            self._slots, self._keys, self._count = _number_values(values, self._slots, self._keys, self._count, numbers)
+            return numbers, np.zeros(count, dtype=np.bool_)
         cells = np.zeros((count, self._width), dtype=np.int64)
         for place, column in enumerate(columns):
             cells[:, place] = as_cells(column)
@@ -41,7 +48,6 @@ class KeyIndex:
                 null = column.valid == 0
                 cells[null, place] = 0
                 cells[null, -1] |= np.int64(1) << place
-        numbers = np.empty(count, dtype=np.int64)
         self._slots, self._keys, self._count = _number_cells(cells, self._slots, self._keys, self._count, numbers)
         return numbers, cells[:, -1] != 0
 
@@ -104,6 +110,51 @@ def _number_cells(
                 slots = _widen_slots(keys, count, 4 * slots.shape[0])
         numbers[i] = number
     return slots, keys, count
+
+
+@njit(cache=True)
+def _number_values(
+    values: Int64s, slots: Int64s, keys: npt.NDArray[np.int64], count: int, numbers: Int64s
+) -> tuple[Int64s, npt.NDArray[np.int64], int]:
+    """`_number_cells` for keys of one whole number each, none of them null: the common case, without copies."""
+    row = np.zeros(2, dtype=np.int64)
+    begin = 0
+    while begin < values.shape[0]:
+        mask, room = slots.shape[0] - 1, min(keys.shape[0], slots.shape[0] // 2)
+        for i in range(begin, values.shape[0]):
+            value = values[i]
+            slot = _hash_value(value) & mask
+            while slots[slot] != _EMPTY and (keys[slots[slot], 0] != value or keys[slots[slot], 1] != 0):
+                slot = (slot + 1) & mask
+            number = slots[slot]
+            if number == _EMPTY:
+                if count >= room:
+                    break
+                row[0] = value
+                keys[count] = row
+                slots[slot] = count
+                number = count
+                count += 1
+            numbers[i] = number
+            begin = i + 1
+        if begin < values.shape[0]:  # a new key, and no room for it
+            if count == keys.shape[0]:
+                wider = np.empty((2 * count, 2), dtype=np.int64)
+                wider[:count] = keys
+                keys = wider
+            if 2 * count >= slots.shape[0]:
+                slots = _widen_slots(keys, count, 4 * slots.shape[0])
+    return slots, keys, count
+
+
+@njit(cache=True, forceinline=True)
+def _hash_value(value: int) -> np.int64:
+    """`_hash_cells` of a key of one value that is not null."""
+    mixed = (np.uint64(0x9E3779B97F4A7C15) ^ np.uint64(value)) * np.uint64(0xBF58476D1CE4E5B9)
+    mixed ^= mixed >> np.uint64(31)
+    mixed *= np.uint64(0xBF58476D1CE4E5B9)
+    mixed ^= mixed >> np.uint64(31)
+    return np.int64(mixed & np.uint64(0x7FFFFFFFFFFFFFFF))
 
 
 @njit(cache=True)

@@ -22,7 +22,7 @@ from cepheid.errors import MatchFailure, PatternTooCostly
 from cepheid.kernel.automaton import AT_START, RUN, SPLIT, Automaton, build_automaton, find_beginnings
 from cepheid.kernel.columns import Events, Int64s, Interner
 from cepheid.kernel.compiled.aggregates import WIDTH, tabulate_aggregates
-from cepheid.kernel.compiled.cell_store import CellStore, GrowingRows, append_times
+from cepheid.kernel.compiled.cell_store import CellStore, GrowingRows, append_times, set_bit
 from cepheid.kernel.compiled.columnar import Values, find_true
 from cepheid.kernel.compiled.evaluate import Cells, build_machine, check_trouble
 from cepheid.kernel.compiled.host_answers import Evaluate, HostAnswers
@@ -176,12 +176,12 @@ class CompiledRowPattern:
         base = self.seen
         self._view = self._cells.append(events)
         append_times(self._times, events.times)
-        unlinked = np.full(len(events), -1, dtype=np.int64)
-        following = append_times(self._following, unlinked)
-        preceding = append_times(self._preceding, unlinked)
+        for links in (self._following, self._preceding):
+            links.extend(len(events))[:] = -1
+        following, preceding = self._following.data[0], self._preceding.data[0]
         self._taken.extend(len(events))
+        plays = self._plays.extend(len(events))[0]
         if not len(events):
-            append_times(self._plays, unlinked)
             return FreshEvents.none()
         self._grow_keys(int(events.keys.max()) + 1)
         fresh = group_by_key(events.keys, base, len(self._keys.start))
@@ -189,11 +189,11 @@ class CompiledRowPattern:
             fresh.keys, fresh.order, fresh.begins, fresh.ends, following, preceding,
             self._keys.oldest, self._keys.newest, self._keys.start,
         )  # fmt: skip
-        append_times(self._plays, self._find_plays(events, base))
+        self._find_plays(events, base, plays)
         return fresh
 
-    def _find_plays(self, events: Events, base: int) -> Int64s:
-        """int64[n]: bit v says that the event alone fits label v."""
+    def _find_plays(self, events: Events, base: int, plays: Int64s) -> None:
+        """plays: int64[n], all 0: bit v will say that the event alone fits label v."""
         known: dict[tuple[str, int], Values] = {}
 
         def read_earlier(cell: Cell) -> Values:
@@ -207,14 +207,11 @@ class CompiledRowPattern:
                 known[wanted] = _read_before(values[row], valid[row], links, base, len(events), -cell.position.shift)
             return known[wanted]
 
-        plays = np.zeros(len(events), dtype=np.int64)
         for number, condition in enumerate(self._alone):
-            bit = np.int64(1) << number
             if condition is None:
-                plays |= bit
+                plays |= np.int64(1) << number
             else:
-                plays |= find_true(condition, events, self._interner, read_earlier).astype(np.int64) << number
-        return plays
+                set_bit(plays, find_true(condition, events, self._interner, read_earlier), number)
 
     def _grow_keys(self, count: int) -> None:
         size = len(self._keys.start)
@@ -329,9 +326,9 @@ class FreshEvents:
 def group_by_key(keys: Int64s, base: int, key_count: int) -> FreshEvents:
     """Events by key, in order; their indices count from `base`."""
     if 4 * len(keys) > key_count:
-        starts, order = _sort_by_key(keys, key_count)
+        starts, order = _sort_by_key(keys, base, key_count)
         found = np.nonzero(starts[1:] > starts[:-1])[0]
-        return FreshEvents(found, order + base, starts[found], starts[found + 1])
+        return FreshEvents(found, order, starts[found], starts[found + 1])
     order = np.argsort(keys, kind="stable")
     ordered = keys[order]
     changes = np.concatenate([[0], np.nonzero(ordered[1:] != ordered[:-1])[0] + 1, [len(keys)]])
@@ -339,7 +336,7 @@ def group_by_key(keys: Int64s, base: int, key_count: int) -> FreshEvents:
 
 
 @njit(cache=True)
-def _sort_by_key(keys: Int64s, key_count: int) -> Any:
+def _sort_by_key(keys: Int64s, base: int, key_count: int) -> Any:
     starts = np.zeros(key_count + 1, dtype=np.int64)
     for key in keys:
         starts[key + 1] += 1
@@ -348,7 +345,7 @@ def _sort_by_key(keys: Int64s, key_count: int) -> Any:
     places = starts[:-1].copy()
     order = np.empty(keys.shape[0], dtype=np.int64)
     for i in range(keys.shape[0]):
-        order[places[keys[i]]] = i
+        order[places[keys[i]]] = base + i
         places[keys[i]] += 1
     return starts, order
 
