@@ -64,6 +64,9 @@ def assert_one_answer(text: str, tables: Tables, shuffled: Tables, cutting: Cutt
     """Run it every way there is; gives what the reference twin says.  `shuffled`: what `lateness` allows for."""
     expected, compiled = run_both_twins(text, tables)
     _assert_same_outcome(compiled, expected, "compiled")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(engine, "MOST_AT_ONCE", 3 + cutting.spare_events % 13)
+        _assert_same_outcome(run_both_twins(text, tables)[1], expected, "compiled, in small pieces")
     streamed = run_streaming(text, tables, cutting)
     _assert_same_outcome(streamed, expected, "streaming")
     assert streamed.rejected == compiled.rejected or expected.failure, "every way rejects the same events"

@@ -48,7 +48,7 @@ def spark(
 @bench.command()
 def patterns(
     events: Annotated[int, typer.Option(help="How many events")] = 5_000_000,
-    repeats: Annotated[int, typer.Option(help="How often")] = 3,
+    repeats: Annotated[int, typer.Option(help="How often")] = 7,
     on_spark: Annotated[bool, typer.Option("--spark/--no-spark", help="On a Spark stream too")] = True,
     as_json: AsJson = False,
     save: Save = None,

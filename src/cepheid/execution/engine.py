@@ -37,6 +37,7 @@ RowMatcher = CompiledRowPattern | ReferenceRowPattern
 SequenceMatcher = CompiledSequence | ReferenceSequence
 
 PENDING, PAST, HELD = range(3)
+MOST_AT_ONCE = 1_048_576  # events that a matcher is given at once
 SPARE_EVENTS = 8192  # forgotten events that are not worth starting afresh for
 
 
@@ -215,7 +216,7 @@ class Engine:
         order = sort_events(times, self._ties(released))
         if order is not None:
             released, times = released.take(pa.array(order)), times[order]
-        cells = self._step(released, times, final)
+        cells = self._step_through(released, times, final)
         self.counts.rows += len(cells)
         if not final:
             self._forget()
@@ -229,10 +230,23 @@ class Engine:
             ties = [table.column("_stream").to_numpy(), *ties]
         return [*ties, table.column("_arrival").to_numpy()] if ties else []
 
-    def _step(self, released: pa.Table, times: Int64s, final: bool) -> pa.Table:
+    def _step_through(self, released: pa.Table, times: Int64s, final: bool) -> pa.Table:
+        """Large releases go piece by piece: what is needed for a while only is then small enough to be used again."""
+        if len(released) <= MOST_AT_ONCE:
+            return self._step(released, times, END if final else self.horizon, final)
+        if isinstance(self._matcher, CompiledRowPattern):
+            self._matcher.expect(len(released))
+        found = []
+        for begin in range(0, len(released), MOST_AT_ONCE):
+            piece, moments = released.slice(begin, MOST_AT_ONCE), times[begin : begin + MOST_AT_ONCE]
+            is_last = begin + MOST_AT_ONCE >= len(released)
+            horizon = int(moments[-1]) if not is_last else END if final else self.horizon
+            found.append(self._step(piece, moments, horizon, final and is_last))
+        return pa.concat_tables(found)
+
+    def _step(self, released: pa.Table, times: Int64s, horizon: int, final: bool) -> pa.Table:
         events = self._read_events(released, times)
         self._log.append(released)
-        horizon = END if final else self.horizon
         found = self._matcher.step(events, horizon, final)
         if isinstance(self._matcher, CompiledSequence):
             self.counts.dropped += self._matcher.take_dropped()

@@ -20,13 +20,18 @@ class GrowingRows:
         self.data: npt.NDArray[Any] = np.zeros((rows, 1024), dtype=dtype)
         self.used = 0
 
-    def extend(self, count: int) -> npt.NDArray[Any]:
-        """Room for `count` more events, all 0; gives the part to fill."""
+    def expect(self, count: int) -> None:
+        """Make room for `count` more events."""
         needed = self.used + count
         if needed > self.data.shape[1]:
             wider = np.zeros((self.data.shape[0], max(needed, 2 * self.data.shape[1])), dtype=self.data.dtype)
             wider[:, : self.used] = self.data[:, : self.used]
             self.data = wider
+
+    def extend(self, count: int) -> npt.NDArray[Any]:
+        """Room for `count` more events, all 0; gives the part to fill."""
+        needed = self.used + count
+        self.expect(count)
         part = self.data[:, self.used : needed]
         self.used = needed
         return part
@@ -46,6 +51,10 @@ class CellStore:
         self._integers_valid = GrowingRows(max(1, len(self._integer_columns)), np.uint8)
         self._floats = GrowingRows(max(1, len(self._float_columns)), np.float64)
         self._floats_valid = GrowingRows(max(1, len(self._float_columns)), np.uint8)
+
+    def expect(self, count: int) -> None:
+        for store in (self._integers, self._integers_valid, self._floats, self._floats_valid):
+            store.expect(count)
 
     def append(self, events: Events) -> Cells:
         _fill(self._integers, self._integers_valid, self._integer_columns, events)

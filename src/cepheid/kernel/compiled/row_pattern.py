@@ -123,6 +123,12 @@ class CompiledRowPattern:
         """How many events have been taken in; the next one gets this index."""
         return self._times.used
 
+    def expect(self, count: int) -> None:
+        """So many events will come: room for all of them is made at once."""
+        self._cells.expect(count)
+        for store in (self._times, self._plays, self._following, self._preceding, self._taken):
+            store.expect(count)
+
     def step(self, events: Events, horizon: int, final: bool = False) -> Matches:
         """Take in events; give out what is decided.  No later event will be older than `horizon`."""
         fresh = self._append(events)
