@@ -18,16 +18,17 @@ import pyarrow as pa
 
 from cepheid.errors import CepheidError, InvalidInput, InvalidOrder, UnboundedState, UnboundedStateWarning
 from cepheid.graph.json_form import write_json
+from cepheid.graph.pattern_report import report_patterns
 from cepheid.graph.query_graph import QueryGraph
 from cepheid.graph.render_mermaid import render_mermaid
 from cepheid.graph.render_text import render_text
+from cepheid.graph.state_bounds import HOW_TO_BOUND, explain_unbounded
 from cepheid.graph.validation import validate_graph
 from cepheid.language.binder import bind_query
 from cepheid.language.parse_pattern import parse_pattern
 from cepheid.language.parser import parse_query
 from cepheid.language.pattern_builder import Pattern
 from cepheid.language.scope import Describe
-from cepheid.language.state_bounds import HOW_TO_BOUND, explain_unbounded
 from cepheid.language.syntax import ParsedQuery, SequenceClause
 from cepheid.placement.place_by_nature import place_by_nature
 from cepheid.placement.placed_graph import PlacedGraph
@@ -115,8 +116,12 @@ def explain_compilation(compilation: Compilation, step: str = "rewritten", forma
         return render_mermaid(graph, notes)
     if format == "json":
         return write_json(graph, notes)
-    text = render_text(graph, notes)
-    return f"{text}\n\n{_explain_trace(compilation.trace)}" if step == "rewritten" else text
+    parts = [render_text(graph, notes)]
+    if step != "bound":
+        parts.append(report_patterns(graph))
+    if step == "rewritten":
+        parts.append(_explain_trace(compilation.trace))
+    return "\n\n".join(part for part in parts if part)
 
 
 def _explain_parsed(parsed: ParsedQuery) -> str:

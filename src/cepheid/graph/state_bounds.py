@@ -16,7 +16,8 @@ from __future__ import annotations
 
 from cepheid.graph.operators import RowPattern, Sequence
 from cepheid.graph.query_graph import QueryGraph
-from cepheid.kernel.expression import Aggregate, Cell, Constant, Expression, Fact, list_leaves, list_variables
+from cepheid.kernel.automaton import longest_match
+from cepheid.kernel.expression import Aggregate, Cell, Constant, Expression, Fact, list_cells, list_leaves, list_variables
 from cepheid.kernel.pattern import (
     Absence,
     Absent,
@@ -51,6 +52,37 @@ def _explain_vertex(node: object) -> str | None:
             reason = _explain_row_pattern(program)
             return None if reason is None else f"PATTERN ({show_pattern(program.pattern)}) {reason}"
     return None
+
+
+def tell_bound(node: RowPattern | Sequence) -> str:
+    """How much a key can need, in words."""
+    reason = _explain_vertex(node)
+    if reason is not None:
+        return f"no bound: {reason}; {HOW_TO_BOUND}"
+    return _bound_rows(node) if isinstance(node, RowPattern) else _bound_sequence(node.program)
+
+
+def _bound_rows(node: RowPattern) -> str:
+    program = node.program
+    cells = [cell for _, condition in program.conditions for cell in list_cells(condition)]
+    before = max([node.lookback(), *(-cell.position.shift for cell in cells)])
+    if program.frame is not None and program.frame.following is not None:
+        return f"at most {program.frame.following + 1 + before} events"
+    if program.within is not None:
+        return f"the events of {program.within / 1e6:g} s{f', and {before} before them' if before else ''}"
+    longest = longest_match(program.pattern)
+    if longest is not None:
+        return f"at most {longest + program.lookahead + before} events"
+    return "the longest run that the data make: conditions end what is repeated"
+
+
+def _bound_sequence(program: SequenceProgram) -> str:
+    partials = f"; at most {program.limit} partial matches" if program.limit is not None else ""
+    if program.within is not None:
+        return f"the events of {program.within / 1e6:g} s{partials}"
+    if program.strategy in ("strict", "partition_contiguity"):
+        return f"a partial match for each step, of neighbouring events{partials}"
+    return f"the events of {program.limit} partial matches" if program.limit is not None else "one event"
 
 
 def _explain_row_pattern(program: RowPatternProgram) -> str | None:
