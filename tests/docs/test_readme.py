@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import pytest
@@ -45,3 +46,37 @@ def test_the_continuous_example_runs() -> None:
     names["batch"] = pa.table({**names["batch"], "ts": pa.array([0, 1, 2], pa.timestamp("us"))})  # type: ignore[dict-item]
     exec(code, names)  # noqa: S102 (our own README)
     assert names["rows"].to_pylist() == [{"bus": 1, "d": 2.0}]  # type: ignore[attr-defined]
+
+
+STREAMS = {
+    "bids": {"ts": "timestamp", "id": "int", "price": "double"},
+    "asks": {"ts": "timestamp", "id": "int", "price": "double"},
+    "trades": {"ts": "timestamp", "id": "int", "price": "double"},
+    "cancels": {"ts": "timestamp", "id": "int", "kind": "string"},
+    "orders": {"ts": "timestamp", "id": "int", "kind": "string"},
+}
+
+
+@pytest.mark.parametrize("text", [block for language, block in BLOCKS if language == "sql"])
+def test_every_query_shown_can_run(text: str) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", cep.UnboundedStateWarning)
+        query = cep.open(text, **STREAMS)
+    assert query.finish().num_rows == 0
+
+
+def test_the_pattern_in_python_runs() -> None:
+    import pyarrow as pa
+
+    code = next(block for language, block in BLOCKS if language == "python" and "cep.pattern(" in block)
+    times = pa.array(range(6), pa.timestamp("s"))
+    bids = pa.table({"ts": times, "id": [1] * 6, "price": [20.0, 21.0, 22.0, 23.0, 9.0, 8.0]})
+    names: dict[str, object] = {
+        "cep": cep,
+        "is_serious": lambda cancels: [True] * len(cancels),
+        "bids": bids,
+        "cancels": pa.table({"ts": times[:1], "id": [2], "kind": ["all"]}),
+        "asks": pa.table({"ts": times[5:], "id": [1], "price": [22.0]}),
+    }
+    exec(f"{code}\nrows = cep.sql(rising, bids=bids, cancels=cancels, asks=asks)", names)  # noqa: S102 (our own README)
+    assert [row["n"] for row in names["rows"].to_pylist()] == [3, 2, 1, 1]  # type: ignore[attr-defined]

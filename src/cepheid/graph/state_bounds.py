@@ -17,7 +17,16 @@ from __future__ import annotations
 from cepheid.graph.operators import RowPattern, Sequence
 from cepheid.graph.query_graph import QueryGraph
 from cepheid.kernel.automaton import longest_match
-from cepheid.kernel.expression import Aggregate, Cell, Constant, Expression, Fact, list_cells, list_leaves, list_variables
+from cepheid.kernel.expression import (
+    Aggregate,
+    Cell,
+    Constant,
+    Expression,
+    Fact,
+    list_cells,
+    list_leaves,
+    list_variables,
+)
 from cepheid.kernel.pattern import (
     Absence,
     Absent,
