@@ -24,8 +24,10 @@ lint: setup ## Check style, types and layers only
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
 
-bench: setup ## Measure the kernel, then Spark
+bench: setup ## Measure the kernel, patterns, pushes, then Spark
 	$(BIN)/cepheid bench kernel
+	$(BIN)/cepheid bench patterns
+	$(BIN)/cepheid bench latency
 	$(BIN)/cepheid bench spark
 
 golden: setup ## Renew the expected results of the golden tests; read the difference before you keep it
@@ -48,6 +50,8 @@ $(VENV)/.installed: pyproject.toml $(VENV)/.created
 	@$(FIND_JAVA) 2>/dev/null || { \
 		echo "No Java 17 or newer on this machine: installing one into $(VENV)"; \
 		$(PIP_INSTALL) --no-build-isolation --editable '.[test,java]' && $(FIND_JAVA); }
+	@echo "Compiling the kernels (a minute, once)"
+	@$(BIN)/python -c 'from cepheid.kernel.compiled.warm_up import compile_kernels; compile_kernels()'
 	@touch $@
 
 $(VENV)/.created: constraints.txt

@@ -24,7 +24,7 @@ def _rows(pattern: str, definitions: str) -> str:
 PATTERNS: dict[str, str] = {
     "skip till any (Q5)": _sequence("events a, events b", f"b.a1 > {RARE}", "skip_till_any"),
     "skip till next": _sequence("events a, events b", f"b.a1 > {RARE}", "skip_till_next"),
-    "strict": _sequence("events a, events b", f"b.a1 > {RARE}", "strict"),
+    "strict": _sequence("events a, events b", f"b.a1 > {RARE}", "strict", "b.a2 > a.a2"),  # neighbours of any id
     "partition contiguity": _sequence("events a, events b", f"b.a1 > {RARE}", "partition_contiguity"),
     "absence at the end": _sequence(
         "events a, events b, ~events c", f"b.a1 > {RARE} AND c.a2 > 95", "skip_till_next", "a.id = b.id AND b.id = c.id"

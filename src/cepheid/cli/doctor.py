@@ -1,10 +1,11 @@
-"""cepheid doctor: can this machine run everything?"""
+"""cepheid doctor: can this machine run everything?  It also compiles the kernels, so that no query has to wait."""
 
 from __future__ import annotations
 
 import json
 import platform
 import sys
+import time
 from importlib.metadata import PackageNotFoundError, version
 from typing import Annotated
 
@@ -16,8 +17,10 @@ NEEDED = ("pyspark", "pyarrow", "numpy", "numba", "pandas", "protobuf", "sqlglot
 
 
 def doctor(as_json: Annotated[bool, typer.Option("--json", help="For machines")] = False) -> None:
-    """Check Python, Java and libraries."""
+    """Check Python, Java and libraries; compile the kernels if that was not done on this machine (a minute)."""
     found = {"python": platform.python_version(), "java": _find_java(), **{name: _find(name) for name in NEEDED}}
+    if found["numba"] is not None:
+        found["kernels"] = _compile_kernels()
     missing = [name for name, what in found.items() if what is None]
     if as_json:
         typer.echo(json.dumps({"found": found, "missing": missing}))
@@ -25,6 +28,14 @@ def doctor(as_json: Annotated[bool, typer.Option("--json", help="For machines")]
         for name, what in found.items():
             typer.echo(f"{'ok     ' if what else 'missing'}  {name:10} {what or ''}")
     sys.exit(1 if missing else 0)
+
+
+def _compile_kernels() -> str:
+    from cepheid.kernel.compiled.warm_up import compile_kernels
+
+    began = time.perf_counter()
+    compile_kernels()
+    return f"ready in {time.perf_counter() - began:.1f} s"
 
 
 def _find(name: str) -> str | None:
