@@ -63,7 +63,7 @@ def patterns(
 @bench.command()
 def latency(
     rate: Annotated[int, typer.Option(help="Events per second")] = 10_000,
-    seconds: Annotated[float, typer.Option(help="For how long, each pattern")] = 10.0,
+    seconds: Annotated[float, typer.Option(help="For how long, each pattern")] = 6.0,
     as_json: AsJson = False,
     save: Save = None,
 ) -> None:

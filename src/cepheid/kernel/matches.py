@@ -43,6 +43,11 @@ class Matches:
         return np.concatenate([np.zeros(min(1, len(self.ends)), dtype=np.int64), self.ends[:-1]])
 
 
+def no_matches(variables: tuple[str, ...]) -> Matches:
+    none = np.empty(0, dtype=np.int64)
+    return Matches(variables, none, none, none, none, none)
+
+
 def table_matches(variables: tuple[str, ...], events: npt.NDArray[np.int64]) -> Matches:
     """Matches that bind each variable once: int64[matches, variables], sorted by last event, then from the first on."""
     if len(events) > 1:

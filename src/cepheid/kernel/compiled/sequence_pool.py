@@ -48,7 +48,7 @@ from cepheid.kernel.compiled.sequence_runs import (
     RESERVED,
     USED,
 )
-from cepheid.kernel.matches import TIMED_OUT, WHOLE, Matches
+from cepheid.kernel.matches import TIMED_OUT, WHOLE, Matches, no_matches
 from cepheid.kernel.pattern import SequenceProgram
 
 MOST_CELLS = 150_000_000  # numbers in all runs, in all elements and in all matches of a batch: 1.2 GB each
@@ -65,6 +65,7 @@ class RunPool:
         automaton = build_automaton(program, writer)
         self.alone, self.streams = automaton.alone, automaton.streams
         self._plan = plan = automaton.plan
+        self._laid = lay_out(list(plan))  # the plan stays as it is
         numbers = plan.numbers
         self._lists, self._chains = int(numbers[LISTS]), automaton.chains
         self._variables = tuple(step.variable for step in program.steps)
@@ -97,7 +98,7 @@ class RunPool:
         done, why = 0, NO_ROOM
         while done < len(events):
             arrays = self._arrays(times, machine, cells)
-            desk = lay_out(arrays)
+            desk = lay_out(arrays, self._laid)
             done, why = advance(events.keys, plays, base, done, desk)
             if why == OVER_LIMIT:
                 limit = self._plan.numbers[LIMIT]
@@ -109,8 +110,11 @@ class RunPool:
         """The matches since this was last asked, and what ran out of time before the horizon."""
         self._settle(horizon)
         count = int(self._counters[FOUND_ROWS])
+        if not count:
+            self._tidy()
+            return no_matches(self._variables)
         arrays = self._arrays()
-        desk = lay_out(arrays)
+        desk = lay_out(arrays, self._laid)
         ends = count_found(desk, count)
         if count and ends[-1] > 2 * MOST_CELLS:
             raise TooMany(f"found sequences of {ends[-1]:,} events in one batch", COSTLY_HINT)
@@ -127,7 +131,7 @@ class RunPool:
             return
         self._found = _grow_rows(self._found, int(self._counters[FOUND_ROWS] + self._counters[LIVE]), "matches")
         arrays = self._arrays()
-        settle(lay_out(arrays), horizon)
+        settle(lay_out(arrays, self._laid), horizon)
 
     def take_dropped(self) -> int:
         dropped = int(self._counters[DROPPED])
@@ -139,14 +143,14 @@ class RunPool:
         """bool[seen]: is the event part of a run?"""
         marked = np.zeros(seen, dtype=np.uint8)
         arrays = self._arrays()
-        mark_held(lay_out(arrays), horizon, marked)
+        mark_held(lay_out(arrays, self._laid), horizon, marked)
         return marked != 0
 
     def write(self, kept: npt.NDArray[np.bool_], horizon: int) -> bytes:
         """All runs, told by places among the kept events."""
         places = np.cumsum(kept).astype(np.int64) - 1
         arrays = self._arrays()
-        desk = lay_out(arrays)
+        desk = lay_out(arrays, self._laid)
         written = np.zeros(write_runs(desk, horizon, places, np.zeros(0, dtype=np.int64)), dtype=np.int64)
         write_runs(desk, horizon, places, written)
         return written.tobytes()
@@ -163,7 +167,7 @@ class RunPool:
         self._grow_runs(runs)
         self._nodes = _grow_rows(self._nodes, bound, "elements")
         arrays = self._arrays(times, machine, cells)
-        desk = lay_out(arrays)
+        desk = lay_out(arrays, self._laid)
         if self._chains:
             chain_kept(desk, events.keys, plays)
         read_runs(desk, written, events.keys)
@@ -172,14 +176,14 @@ class RunPool:
     def _arrays(
         self, times: Int64s = NO_TIMES, machine: Machine | None = None, cells: Cells | None = None
     ) -> list[npt.NDArray[Any]]:
-        """All that lies on the desk, in the order of the places in sequence_runs.py."""
+        """All that lies on the desk behind the plan, in the order of the places in sequence_runs.py."""
         where = np.full(max(1, len(self._plan.position_table)), -1, dtype=np.int64)
         scratch_i = np.zeros((self._aggregates, 2), dtype=np.int64)
         scratch_f = np.zeros((self._aggregates, 2), dtype=np.float64)
         links, entries = self._links.data, self._entries.data
         store = [self._runs, self._nodes, self._sums_i, self._sums_f, self._keys, self._found, links, entries]
         asked = [*machine, *cells] if machine is not None and cells is not None else []
-        return [*self._plan, *store, self._counters, where, scratch_i, scratch_f, times, *asked]
+        return [*store, self._counters, where, scratch_i, scratch_f, times, *asked]
 
     def _empty_lists(self, keys: int) -> npt.NDArray[np.int64]:
         lists = np.full((keys, 2 * self._lists + 2 + self._chains), -1, dtype=np.int64)
@@ -212,7 +216,7 @@ class RunPool:
         """Elements of runs that are gone are dropped once there are many."""
         if self._counters[NODES_USED] > self._tidy_at:
             arrays = self._arrays()
-            left = compact_nodes(lay_out(arrays), int(self._counters[NODES_USED]))
+            left = compact_nodes(lay_out(arrays, self._laid), int(self._counters[NODES_USED]))
             self._counters[NODES_USED] = left
             self._tidy_at = 2 * left + SPARE_NODES
 
