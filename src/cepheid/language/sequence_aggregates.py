@@ -11,24 +11,15 @@ from __future__ import annotations
 
 from typing import TypeGuard
 
-import pyarrow as pa
 from sqlglot import exp
 
 from cepheid.errors import InvalidQuery, NotSupportedYet, TypeMismatch
 from cepheid.kernel.expression import Aggregate, AggregateFunction, Kind
+from cepheid.language.aggregates import FUNCTIONS, NUMERIC, OF_NUMBERS
 from cepheid.language.elements import Element
 from cepheid.language.parser import span_of
 from cepheid.language.scope import InputColumn
 from cepheid.language.sequence_scope import SequenceScope
-
-FUNCTIONS: dict[type[exp.Expr], AggregateFunction] = {
-    exp.Count: "count", exp.Sum: "sum", exp.Avg: "avg", exp.Min: "min", exp.Max: "max", exp.Stddev: "stddev_samp",
-    exp.StddevSamp: "stddev_samp", exp.StddevPop: "stddev_pop", exp.Variance: "var_samp", exp.VariancePop: "var_pop",
-    exp.ArgMin: "min_by", exp.ArgMax: "max_by", exp.ArrayAgg: "array_agg", exp.CountIf: "count",
-    exp.LogicalAnd: "min", exp.LogicalOr: "max",
-}  # fmt: skip
-OF_NUMBERS = ("sum", "avg", "stddev_samp", "stddev_pop", "var_samp", "var_pop")
-NUMERIC = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)
 
 
 def is_aggregate(node: exp.Expr) -> TypeGuard[exp.AggFunc]:
