@@ -102,7 +102,7 @@ def read_aggregate(node: exp.Expr) -> WrittenAggregate:
     written = _read_arguments(WrittenAggregate(node, function, call.this), call)
     _check_inside(written)
     if isinstance(call, exp.CountIf) and written.argument is not None:
-        written = replace(written, argument=_only_where(written.argument, exp.Literal.number(1)))
+        written = replace(written, argument=only_where(written.argument, exp.Literal.number(1)))
     return written if condition is None else _with_filter(written, condition)
 
 
@@ -181,12 +181,12 @@ def _with_filter(written: WrittenAggregate, condition: exp.Expr) -> WrittenAggre
         raise NotSupportedYet("FILTER on array_agg", span=span_of(written.node), hint="array_agg keeps nulls")
     _check_inside(replace(written, argument=condition, by=None))
     if written.argument is None:
-        return replace(written, argument=_only_where(condition, exp.Literal.number(1)))
-    by = None if written.by is None else _only_where(condition, written.by)
-    return replace(written, argument=_only_where(condition, written.argument), by=by)
+        return replace(written, argument=only_where(condition, exp.Literal.number(1)))
+    by = None if written.by is None else only_where(condition, written.by)
+    return replace(written, argument=only_where(condition, written.argument), by=by)
 
 
-def _only_where(condition: exp.Expr, value: exp.Expr) -> exp.Expr:
+def only_where(condition: exp.Expr, value: exp.Expr) -> exp.Expr:
     return exp.Case(ifs=[exp.If(this=condition.copy(), true=value.copy())])
 
 

@@ -15,7 +15,7 @@ from sqlglot import exp
 
 from cepheid.errors import InvalidQuery, NotSupportedYet, TypeMismatch
 from cepheid.kernel.expression import Aggregate, AggregateFunction, Kind
-from cepheid.language.aggregates import FUNCTIONS, NUMERIC, OF_NUMBERS
+from cepheid.language.aggregates import FUNCTIONS, NUMERIC, OF_NUMBERS, only_where
 from cepheid.language.elements import Element
 from cepheid.language.parser import span_of
 from cepheid.language.scope import InputColumn
@@ -99,7 +99,7 @@ def _read_argument(written: exp.Expr, node: exp.Expr, over: Element, scope: Sequ
             raise InvalidQuery(f'"{column.name}" is no value', span=span_of(written), hint="name a column")
         column.replace(exp.column(source.column(column).name, quoted=True))
     if isinstance(node, exp.CountIf):  # counts what is not null
-        plain = exp.If(this=plain, true=exp.Literal.number(1))
+        plain = only_where(plain, exp.Literal.number(1))
     try:
         return source.compute(plain.sql(dialect="trino", comments=False))
     except InvalidQuery as problem:
