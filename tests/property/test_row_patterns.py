@@ -28,6 +28,12 @@ def _limited_search(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compiled, "STEP_BUDGET", 3_000_000)
 
 
+@pytest.fixture
+def marks_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Searches remember from their first step on, as long ones do."""
+    monkeypatch.setattr(compiled, "UNMARKED_STEPS", 0)
+
+
 def check_case(seed: int, case: RowPatternCase) -> str:
     """What became of the case, in a word."""
     late_seconds = seed % 9
@@ -58,6 +64,18 @@ def test_reference_compiled_and_streaming_agree() -> None:
     assert outcomes["rows"] > CASES / 3, "most queries find something"
     assert outcomes["failed"] > 0, "some data breaks the rule of a skip clause, in every way to run alike"
     assert outcomes["large"] > 0
+
+
+@pytest.mark.usefixtures("marks_at_once")
+def test_what_a_search_remembers_changes_no_row() -> None:
+    wrong = []
+    for seed in range(CASES, CASES + 150):
+        case = make_row_pattern_case(seed)
+        try:
+            check_case(seed, case)
+        except AssertionError as problem:
+            wrong.append((seed, case, problem))
+    report_smallest(wrong)
 
 
 def test_neither_restart_nor_forgetting_delays_a_row(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -68,6 +68,7 @@ from cepheid.kernel.pattern import RowPatternProgram, show_pattern
 
 STEP_BUDGET = 200_000_000
 MOST_MARKS = 4096  # bits per event
+UNMARKED_STEPS = 256  # a short search is done before marks pay
 ASKED_AT_ONCE = 256  # of the general evaluator
 _SKIP_KINDS = {"past_last": PAST_LAST, "to_next": TO_NEXT, "to_first": TO_FIRST, "to_last": TO_LAST}
 _NEW_KEY = (-1, -1, -1, 0, NEVER, 0)  # of oldest, newest, start, numbers, deadlines, pending
@@ -394,6 +395,7 @@ def _write_rules(
         slots=automaton.slots,
         split_bits=_number_marks(automaton, history_free),
         marks_hold_across_starts=program.within is None and frame is None,
+        unmarked=UNMARKED_STEPS,
         beginnings=-1 if beginnings is None else sum(1 << label for label in beginnings),
         visible=len(automaton.variables),
         positions=tabulate_positions(list(writer.positions), labels),

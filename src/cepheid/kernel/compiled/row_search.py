@@ -42,7 +42,6 @@ MATCHED, FAILED, UNDECIDED, SKIP_MISSING, SKIP_NOWHERE, TOO_COSTLY, NO_ROOM, ASK
 PAST_LAST, TO_NEXT, TO_FIRST, TO_LAST = range(4)
 OF_AGGREGATE, OF_CLASSIFIER, OF_NUMBER, OF_HOST = range(4)
 NO, YES, NOT_YET, OVER, TRIED, ASKS = range(6)
-UNMARKED_STEPS = 256  # a short search is done before marks pay
 # The budget is of time: what takes longer counts for more steps.
 STEPS_OF_CONDITION, STEPS_OF_AGGREGATE, STEPS_PER_EVENT = 20, 60, 5000
 
@@ -54,6 +53,7 @@ class Rules(NamedTuple):
     slots: int
     split_bits: Any  # int64[n]: where a split's marks begin, -1 for others and where marks are of no use
     marks_hold_across_starts: bool
+    unmarked: int  # how many steps a search takes before it marks
     beginnings: int  # bits of the labels a match can begin with, -1 if it can begin without an event
     visible: int  # how many labels are variables
     positions: Any  # int64[k, 5]
@@ -309,7 +309,7 @@ def search_keys(
             lowest = start if framed else 0
             highest = start + 1 + rules.following if framed and rules.following != NEVER else NEVER
             pc, at, depth, furthest, cut = 0, begin, 0, begin, -1
-            unmarked = steps + UNMARKED_STEPS
+            unmarked = steps + rules.unmarked
             run_from, look = -1, -1
             outcome = FAILED
             searching = beginnings < 0 or (plays[begin] & beginnings) != 0
