@@ -22,7 +22,7 @@ from rich.console import Console
 from rich.progress import track
 
 import cepheid as cep
-from cepheid.bench.machine import describe_machine
+from cepheid.bench.machine import describe_machine, keep_memory
 from cepheid.bench.pattern_queries import PATTERNS
 from cepheid.bench.spark import WARM_UP, measure_stream
 from cepheid.bench.study_data import generate_events
@@ -35,12 +35,13 @@ WARM_UP_RUNS = 2  # they load kernels, and have the machine give its memory, whi
 
 def measure_patterns(events: int, repeats: int, on_spark: bool) -> dict[str, Any]:
     compile_kernels()
+    keep_memory()
     table = generate_events(WARM_UP + events)
     with one_core():
         embedded = _measure_embedded(table.slice(WARM_UP), repeats)
     result = {
         "benchmark": "patterns",
-        "question": "the study's events, 10 s windows, MAX_ID 10,000; embedded on one core, Spark on local[2]",
+        "question": "the study's events, 10 s windows, MAX_ID 10,000; embedded on one core, memory kept, Spark on local[2]",
         **describe_machine(),
         "events": events,
         "seed": 1,
