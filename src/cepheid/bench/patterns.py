@@ -41,7 +41,7 @@ def measure_patterns(events: int, repeats: int, on_spark: bool) -> dict[str, Any
         embedded = _measure_embedded(table.slice(WARM_UP), repeats)
     result = {
         "benchmark": "patterns",
-        "question": "the study's events, 10 s windows, MAX_ID 10,000; embedded on one core, memory kept, Spark on local[2]",
+        "question": "10 s windows, MAX_ID 10,000; embedded: one core, memory kept; Spark: local[2]",
         **describe_machine(),
         "events": events,
         "seed": 1,
