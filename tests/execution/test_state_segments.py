@@ -31,7 +31,7 @@ def make_engine(text: str) -> Engine:
     (feed,) = graph.inputs(vertex)
     names = [name for name, _ in graph.vertices[feed].columns]  # type: ignore[attr-defined]
     kinds = {"_key0": pa.int64(), "_time": pa.timestamp("us")}
-    return Engine(node, [pa.schema([(name, kinds.get(name, pa.int64())) for name in names])])
+    return Engine([node], [pa.schema([(name, kinds.get(name, pa.int64())) for name in names])])
 
 
 def make_batch(engine: Engine, begin_s: int, count: int, seed: int) -> pa.Table:
@@ -52,12 +52,12 @@ def test_engine_read_back_after_every_batch_gives_the_same_rows(text: str, monke
     for batch in range(12):
         table = make_batch(steady, batch * 30, 30, seed=batch)
         horizon = (batch * 30 + 20) * 1_000_000  # some events stay held
-        expected.append(steady.push([table], horizon))
+        expected += steady.push([table], horizon)
         engine = make_engine(text)
         if index is not None:
             stored, extra = load_state(engine, index, store.__getitem__)
             assert extra["mark"] == batch - 1
-        found.append(engine.push([table], horizon))
+        found += engine.push([table], horizon)
         change, stored = plan_change(engine, stored, {"mark": batch})
         index = change.index
         store.update(change.puts)
@@ -65,8 +65,8 @@ def test_engine_read_back_after_every_batch_gives_the_same_rows(text: str, monke
         for number in change.deletes:
             del store[number]
         assert sorted(store) == [segment.number for segment in stored.segments]
-    expected.append(steady.finish())
-    found.append(engine.finish())
+    expected += steady.finish()
+    found += engine.finish()
     assert pa.concat_tables(found).to_pylist() == pa.concat_tables(expected).to_pylist()
     assert sum(map(len, expected)) > 10
     assert written >= 12
@@ -82,11 +82,11 @@ def test_an_older_index_with_its_segments_goes_back_in_time() -> None:
         kept.append(change.index)
     earlier = make_engine(SEQUENCE)
     load_state(earlier, kept[1], store.__getitem__)
-    again = [earlier.push([make_batch(earlier, 20, 10, seed=2)], 20_000_000), earlier.finish()]
+    again = [*earlier.push([make_batch(earlier, 20, 10, seed=2)], 20_000_000), *earlier.finish()]
     plain = make_engine(SEQUENCE)
     for batch in range(2):
         plain.push([make_batch(plain, batch * 10, 10, seed=batch)], batch * 10_000_000)
-    straight = [plain.push([make_batch(plain, 20, 10, seed=2)], 20_000_000), plain.finish()]
+    straight = [*plain.push([make_batch(plain, 20, 10, seed=2)], 20_000_000), *plain.finish()]
     assert pa.concat_tables(again).to_pylist() == pa.concat_tables(straight).to_pylist()
 
 

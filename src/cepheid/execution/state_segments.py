@@ -23,7 +23,8 @@ from cepheid.disorder.holdback import find_releasable
 from cepheid.errors import SnapshotMismatch
 from cepheid.event_time import order_values
 from cepheid.execution.blob import read_blob, read_table_bytes, write_blob, write_table
-from cepheid.execution.engine import HELD, PAST, PENDING, Engine, KeptEvents
+from cepheid.execution.engine import Engine
+from cepheid.execution.operator import HELD, PAST, PENDING, KeptEvents
 
 SPARE_ROWS = 1024  # stored events not worth rewriting for
 

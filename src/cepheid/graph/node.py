@@ -34,6 +34,25 @@ class PlanNode:
         return f"{type(self).__name__}({', '.join(self.parameters())})"
 
 
+class EngineNode(PlanNode):
+    """A stateful operator of ours: it runs in engines, over events in the event layout (operators/row_pattern.py).
+
+    keys: how many columns `_key0`, ... part its events into what can be handled apart; order: how many columns order
+    them.
+    """
+
+    keys: int
+    order: int
+
+    def read_columns(self) -> list[str]:
+        """The input columns that it reads, besides order and keys."""
+        raise NotImplementedError(type(self).__name__)
+
+    def cell_names(self) -> list[str]:
+        """The columns of its rows."""
+        raise NotImplementedError(type(self).__name__)
+
+
 _Node = TypeVar("_Node", bound=type[PlanNode])
 
 

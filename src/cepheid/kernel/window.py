@@ -6,8 +6,8 @@ docs/reference/windows.md says what each of these means.  Times are microseconds
     Evaluation   when it is looked at  event | expiry | close | time | count
     Summary      what is computed      count, sum, ..., percentiles, functions in Python
 
-Events come with two numbers: their *key* (PARTITION BY: windows of its own) and their *group* (PARTITION BY and GROUP BY
-together: what a row is about), so every group belongs to one key.
+Events come with two numbers: their *key* (PARTITION BY: windows of its own) and their *group* (PARTITION BY and GROUP
+BY together: what a row is about), so every group belongs to one key.
 """
 
 from __future__ import annotations
@@ -107,8 +107,9 @@ class WindowProgram:
     """What one window vertex is to do.
 
     members: the rows are the events themselves; then there are no summaries, and group and key are the same.
-    shows: "concerned": rows as `evaluation` says; "all": the whole relation at every evaluation (RSTREAM); "changes": for every
-    evaluation the rows of groups that were touched since the one before, as they were (sign -1) and as they are now (sign +1).
+    shows: "concerned": rows as `evaluation` says; "all": the whole relation at every evaluation (RSTREAM); "changes": for
+    every evaluation the rows of groups that were touched since the one before, as they were (sign -1) and as they are now
+    (sign +1).
     """
 
     window: Window
@@ -141,10 +142,11 @@ SummaryColumn = Column | ListColumn | ObjectColumn
 class WindowRows:
     """Rows of a window operator, in the order of evaluations.
 
-    groups: int64[n]; events: int64[n], the event at which the row came out or (members) that it is, by its index among all
-    events given to the operator since it began or was restored, -1 if there is none; moments: int64[n], time of the evaluation; starts,
-    ends: int64[n], window_start and window_end; evaluations: int64[n], ascending, equal for the rows of one look at the window(s) of a
-    key; signs: int8[n] if the program shows changes; values: one column per summary.
+    groups: int64[n]; events: int64[n], the event at which the row came out or (members) that it is, by its index
+    among all events given to the operator since it began or was restored, -1 if there is none; moments: int64[n],
+    time of the evaluation; starts, ends: int64[n], window_start and window_end; evaluations: int64[n], ascending,
+    equal for the rows of one look at the window(s) of a key; signs: int8[n] if the program shows changes; values: one
+    column per summary.
     """
 
     groups: Int64s
@@ -164,7 +166,8 @@ class WindowRows:
 class WindowEvents:
     """Events in order, for one or more programs.
 
-    times: int64[n], ascending; keys: int64[n]; groups: int64[n] for each program; columns: by name, whatever summaries and windows read.
+    times: int64[n], ascending; keys: int64[n]; groups: int64[n] for each program; columns: by name, whatever
+    summaries and windows read.
     """
 
     times: Int64s

@@ -35,9 +35,8 @@ def run_batch(placed: PlacedGraph, tables: Mapping[str, pa.Table], twin: str = "
 
 
 def _run_pattern(node: RowPattern | Sequence, inputs: list[pa.Table], twin: str, counts: Counts) -> pa.Table:
-    engine = Engine(node, [table.schema for table in inputs], twin)
-    early = engine.push(inputs, BEGINNING)
-    cells = pa.concat_tables([early, engine.finish()])
+    engine = Engine([node], [table.schema for table in inputs], twin)
+    cells = pa.concat_tables([*engine.push(inputs, BEGINNING), *engine.finish()])
     counts.events += engine.counts.events
     counts.rejected += engine.counts.rejected
     counts.rows += len(cells)

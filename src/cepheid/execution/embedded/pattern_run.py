@@ -16,7 +16,8 @@ from cepheid.errors import InvalidOrder, NotSupportedYet
 from cepheid.event_time import BEGINNING, END, is_event_time, newest_time
 from cepheid.execution.blob import read_table_bytes, write_table
 from cepheid.execution.embedded.row_queue import RowQueue, with_places
-from cepheid.execution.engine import Engine, KeptEvents, name_events
+from cepheid.execution.engine import Engine, name_events
+from cepheid.execution.operator import KeptEvents
 from cepheid.graph.column_origin import is_time_of_match, name_columns, trace_cell, trace_column
 from cepheid.graph.json_form import write_origin
 from cepheid.graph.operators import RowPattern, Sequence
@@ -48,9 +49,9 @@ class PatternRun:
         self._names = name_columns(graph, vertex)
         self.floor = BEGINNING  # no row that is still to come is about an event older than this
         many, queues = len(inputs) > 1, _is_read_by_patterns(graph, vertex)
-        self.engine = Engine(with_places(node, many) if queues else node, inputs, origin=write_origin(graph, vertex))
-        self._queue = RowQueue(node, many, self.engine.schema) if queues else None
-        self.schema = pa.schema([self.engine.schema.field(cell.name) for cell in node.cells])
+        self.engine = Engine([with_places(node, many) if queues else node], inputs, origin=write_origin(graph, vertex))
+        self._queue = RowQueue(node, many, self.engine.schemas[0]) if queues else None
+        self.schema = pa.schema([self.engine.schemas[0].field(cell.name) for cell in node.cells])
         self._check_event_time()
 
     @property
@@ -66,7 +67,7 @@ class PatternRun:
         """The rows that are settled by one more batch; `tables`: what was pushed, by stream."""
         for number, (clock, layout) in enumerate(zip(self._clocks, inputs, strict=True)):
             self._newest[number] = max(self._newest[number], clock(layout, tables))
-        cells = self.engine.push(inputs, min(map(self._reached, range(len(inputs)))))
+        (cells,) = self.engine.push(inputs, min(map(self._reached, range(len(inputs)))))
         if self._queue is None:
             return cells
         floor = self.engine.floor()
@@ -76,8 +77,7 @@ class PatternRun:
 
     def finish(self, inputs: list[pa.Table]) -> pa.Table:
         """The rows that are left, given the last events."""
-        early = self.engine.push(inputs, self.engine.horizon)
-        cells = pa.concat_tables([early, self.engine.finish()])
+        cells = pa.concat_tables([*self.engine.push(inputs, self.engine.horizon), *self.engine.finish()])
         return cells if self._queue is None else self._queue.pass_on(cells, END)
 
     def take_late(self) -> pa.Table:

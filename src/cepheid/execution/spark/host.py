@@ -239,8 +239,8 @@ def _make_runner(
             envelopes.column("payload").to_pylist(),
             schemas,
         )
-        engine = Engine(node, schemas)
-        found = [engine.push(tables, BEGINNING), engine.finish()]
+        engine = Engine([node], schemas)
+        found = [*engine.push(tables, BEGINNING), *engine.finish()]
         return pa.concat_tables(found).cast(cells)
 
     return run

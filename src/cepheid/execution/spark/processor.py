@@ -45,7 +45,7 @@ class PatternTask:
     names: dict[str, str]
 
     def make_engine(self) -> Engine:
-        return Engine(self.node, self.schemas, origin=self.origin)
+        return Engine([self.node], self.schemas, origin=self.origin)
 
 
 class PatternProcessor(StatefulProcessor):
@@ -87,7 +87,7 @@ class PatternProcessor(StatefulProcessor):
         engine, stored, header = self._load(group)
         before = engine.counts.as_dict()
         horizon = max(own_horizon, read_horizon(timer_values.getCurrentWatermarkInMs()))
-        cells = engine.push(tables, horizon)
+        (cells,) = engine.push(tables, horizon)
         self._keep_late(engine)
         self._save(group, engine, stored, header.get("timer"), timer_values)
         after = engine.counts.as_dict()

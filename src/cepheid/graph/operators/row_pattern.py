@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from cepheid.graph.classification import Classification
-from cepheid.graph.node import PlanNode, plan_node
+from cepheid.graph.node import EngineNode, plan_node
 from cepheid.graph.predicate import Predicate, answer_columns, read_by_predicates
 from cepheid.kernel.expression import (
     CURRENT,
@@ -66,7 +66,7 @@ class OutputCell:
 
 
 @plan_node
-class RowPattern(PlanNode):
+class RowPattern(EngineNode):
     """`order`: how many ORDER BY columns; `keys`: how many PARTITION BY columns; `all_rows`: a row per event
     of a match instead of one per match; `show_empty`: whether empty matches give a row; `predicates`: conditions in
     Python, each a column of the events."""
@@ -119,6 +119,9 @@ class RowPattern(PlanNode):
         asked = [column for _, condition in self.program.conditions for column in list_host_columns(condition)]
         shown = read_by_predicates(self.predicates)
         return list(dict.fromkeys([*self.condition_columns(), *asked, *shown, *carried]))
+
+    def cell_names(self) -> list[str]:
+        return [cell.name for cell in self.cells]
 
     def lookback(self) -> int:
         """How many events before a search a cell may read; one is kept if matches are numbered."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from cepheid.graph.classification import Classification
-from cepheid.graph.node import PlanNode, plan_node
+from cepheid.graph.node import EngineNode, plan_node
 from cepheid.graph.operators.row_pattern import OutputCell
 from cepheid.graph.predicate import Predicate
 from cepheid.kernel.expression import Expression, list_columns, show_expression
@@ -17,7 +17,7 @@ from cepheid.kernel.pattern import Absent, AnyOrder, Choice, SequenceItem, Seque
 
 
 @plan_node
-class Sequence(PlanNode):
+class Sequence(EngineNode):
     """`keys`: how many columns all events of a sequence must agree on; `predicates`: conditions in Python."""
 
     implementation: ClassVar[str] = "sequence"
@@ -71,6 +71,9 @@ class Sequence(PlanNode):
     def conditions(self) -> list[Expression]:
         """All conditions, of steps, of absences and joint ones."""
         return [*(term.condition for term in self.program.terms if term.condition is not None), *self.program.joint]
+
+    def cell_names(self) -> list[str]:
+        return [cell.name for cell in self.cells]
 
     def read_columns(self) -> list[str]:
         """The input columns that conditions, predicates and cells read, besides order and keys."""

@@ -1,5 +1,5 @@
-"""What happens to windows, told as a list of steps: those who decide (which event is when in which window) write it, those who
-compute (sums, extremes, percentiles, ...) carry it out.  So every policy works with every aggregate.
+"""What happens to windows, told as a list of steps: those who decide (which event is when in which window) write it,
+those who compute (sums, extremes, percentiles, ...) carry it out.  So every policy works with every aggregate.
 
     step         slot  item    meaning
     ADD          s     event   the event belongs to s, until s is cleared
@@ -10,8 +10,8 @@ compute (sums, extremes, percentiles, ...) carry it out.  So every policy works 
     EMIT         s     row     the answer for s, as it is now, is row number `row` of this script
     CLEAR        s     -       s is empty, and may be used for something else from here on
 
-A *slot* is a group within one window: a small number, counted from 0.  A slot gets either ADDs, or ENTERs and LEAVEs of events, or
-those of panes, never a mixture.  Events are told by their index in the store.
+A *slot* is a group within one window: a small number, counted from 0.  A slot gets either ADDs, or ENTERs and LEAVEs
+of events, or those of panes, never a mixture.  Events are told by their index in the store.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ ADD, ENTER, LEAVE, ENTER_PANE, LEAVE_PANE, EMIT, CLEAR = range(7)
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """steps: uint8[n]; slots, items: int64[n]; slot_count: slots are below it; rows: how many EMITs there are, numbered from 0 in order."""
+    """steps: uint8[n]; slots, items: int64[n]; slot_count: slots are below it; rows: how many EMITs there are,
+    numbered from 0 in order."""
 
     steps: npt.NDArray[np.uint8]
     slots: Int64s

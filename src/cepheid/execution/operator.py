@@ -1,0 +1,93 @@
+"""What an engine asks of a stateful operator, whatever it computes.
+
+The engine is the gate: it rejects, sets late events apart, holds back and sorts.  The operator behind it sees events
+in order, and tells what must be kept of them.  To add a kind of operator: a class like this, and its case in
+`make_operator` (engine.py).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from cepheid.kernel.columns import Int64s
+
+PENDING, PAST, HELD = range(3)
+
+
+@dataclass(frozen=True, slots=True)
+class KeptEvents:
+    """What must be remembered.
+
+    table: events in the layout with `_arrival`; roles: uint8[n], PENDING, PAST (before its key's search) or
+    HELD; numbers: int64[n], matches found so far in the event's partition; taken: bool[n], events that are in a match
+    already, where that matters; partials: what the operator has to say besides events (LIMIT PARTIALS, panes,
+    counters).
+    """
+
+    table: pa.Table
+    roles: npt.NDArray[np.uint8]
+    numbers: Int64s
+    taken: npt.NDArray[np.bool_]
+    horizon: int
+    arrivals: int
+    partials: bytes = b""
+
+
+class Operator(Protocol):
+    """One or more vertices over the same events."""
+
+    schemas: list[pa.Schema]  # of the rows of each vertex
+
+    def expect(self, count: int) -> None:
+        """So many events will come, in pieces."""
+        ...
+
+    def step(self, released: pa.Table, times: Int64s, horizon: int, final: bool) -> list[pa.Table]:
+        """Take in events in order; give the rows of each vertex that are settled once `horizon` is known."""
+        ...
+
+    def keep(self, horizon: int) -> KeptEvents:
+        """What a new operator must be told to go on from here; horizon and arrivals are the engine's business."""
+        ...
+
+    def replay(self, kept: KeptEvents, times: Int64s, order: Int64s | None) -> None:
+        """Go on from there: the first thing a new operator is told.  `order`: of the events, None if they are in order;
+        `times` are in order."""
+        ...
+
+    def count_kept(self) -> int:
+        """How many events are kept, needed or not."""
+        ...
+
+    def count_needed(self, horizon: int) -> int: ...
+
+    def floor(self, horizon: int) -> int:
+        """No row that is still to come is about an event, or a moment, older than this."""
+        ...
+
+    def is_waiting(self) -> bool:
+        """May rows come out when only the horizon moves on?"""
+        ...
+
+    def take_dropped(self) -> int:
+        """Partial matches dropped since this was last asked."""
+        ...
+
+
+def kept_events(table: pa.Table, partials: bytes = b"") -> KeptEvents:
+    """Events that are kept as they are."""
+    count = len(table)
+    return KeptEvents(
+        table,
+        np.full(count, PENDING, dtype=np.uint8),
+        np.zeros(count, dtype=np.int64),
+        np.zeros(count, dtype=np.bool_),
+        0,
+        0,
+        partials,
+    )

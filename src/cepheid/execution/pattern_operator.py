@@ -1,0 +1,146 @@
+"""A pattern vertex at work on events in order: the log of events, a matcher over it, and cells out of its matches."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from cepheid.event_time import order_values
+from cepheid.execution.cells import write_cells, write_schema
+from cepheid.execution.event_log import EventLog
+from cepheid.execution.general_evaluator import evaluate_call
+from cepheid.execution.operator import PAST, PENDING, KeptEvents
+from cepheid.execution.predicates import answer_predicates
+from cepheid.graph.operators import RowPattern, Sequence
+from cepheid.kernel.columns import Column, Events, Int64s, Interner, read_column
+from cepheid.kernel.compiled.key_index import KeyIndex
+from cepheid.kernel.compiled.row_pattern import CompiledRowPattern
+from cepheid.kernel.compiled.sequence import CompiledSequence
+from cepheid.kernel.expression import HostCall
+from cepheid.kernel.reference.operators import ReferenceRowPattern, ReferenceSequence
+
+RowMatcher = CompiledRowPattern | ReferenceRowPattern
+SequenceMatcher = CompiledSequence | ReferenceSequence
+
+
+class PatternOperator:
+    def __init__(self, node: RowPattern | Sequence, layout: pa.Schema, many: bool, twin: str) -> None:
+        """`many`: there are several inputs."""
+        self.node = node
+        self._many = many
+        self.schemas = [write_schema(node, {field.name: field.type for field in layout})]
+        self._no_cells = self.schemas[0].empty_table()
+        self._condition_columns = node.condition_columns()
+        self._log = EventLog(layout)
+        self._interner = Interner()
+        self._key_index = KeyIndex(node.keys)
+        self._matcher = self._make_matcher(twin == "compiled")
+
+    def _make_matcher(self, compiled: bool) -> RowMatcher | SequenceMatcher:
+        if isinstance(self.node, Sequence):
+            find_sequences = CompiledSequence if compiled else ReferenceSequence
+            return find_sequences(self.node.program, self._interner)
+        find_rows = CompiledRowPattern if compiled else ReferenceRowPattern
+        return find_rows(self.node.program, self._interner, self.node.lookback(), self._evaluate_call)
+
+    def _evaluate_call(self, call: HostCall, events: list[Int64s]) -> Column:
+        return evaluate_call(call, events, self._log, self._interner)
+
+    def expect(self, count: int) -> None:
+        if isinstance(self._matcher, CompiledRowPattern):
+            self._matcher.expect(count)
+
+    def step(self, released: pa.Table, times: Int64s, horizon: int, final: bool) -> list[pa.Table]:
+        events = self._read_events(released, times)
+        self._log.append(released)
+        found = self._matcher.step(events, horizon, final)
+        if not len(found):
+            return [self._no_cells]
+        neighbours = self._matcher if isinstance(self._matcher, CompiledRowPattern | ReferenceRowPattern) else None
+        return [write_cells(self.node, found, self._log, neighbours, self.schemas[0])]
+
+    def take_dropped(self) -> int:
+        return self._matcher.take_dropped() if isinstance(self._matcher, CompiledSequence) else 0
+
+    def is_waiting(self) -> bool:
+        return self.node.program.within is not None and len(self._log) > 0
+
+    def floor(self, horizon: int) -> int:
+        if isinstance(self._matcher, CompiledSequence):
+            pending, _ = self._matcher.live(horizon)
+        else:
+            assert isinstance(self._matcher, CompiledRowPattern), "the reference twin runs whole tables"
+            kept, past, _ = self._matcher.live()
+            pending = kept & ~past
+        if not pending.any():
+            return horizon
+        oldest = np.flatnonzero(pending)[:1]  # the log is in order of time
+        times, _ = order_values(self._log.take("_time", oldest))
+        return min(horizon, int(times[0]))
+
+    def count_kept(self) -> int:
+        return len(self._log)
+
+    def count_needed(self, horizon: int) -> int:
+        if isinstance(self._matcher, CompiledSequence):
+            return int(self._matcher.live(horizon)[0].sum())
+        assert isinstance(self._matcher, CompiledRowPattern), "the reference twin runs whole tables"
+        return int(self._matcher.live()[0].sum())
+
+    def keep(self, horizon: int) -> KeptEvents:
+        if isinstance(self._matcher, CompiledSequence):
+            kept, taken = self._matcher.live(horizon)
+            count = int(kept.sum())
+            return KeptEvents(
+                self._log.take_rows(kept),
+                np.full(count, PENDING, dtype=np.uint8),
+                np.zeros(count, dtype=np.int64),
+                taken[kept],
+                0,
+                0,
+                self._matcher.keep_partials(kept),
+            )
+        assert isinstance(self._matcher, CompiledRowPattern), "the reference twin keeps no snapshots"
+        kept, past, taken = self._matcher.live()
+        table = self._log.take_rows(kept)
+        numbers = np.zeros(len(table), dtype=np.int64)
+        assert isinstance(self.node, RowPattern), "the matcher fits the node"
+        if self.node.is_numbered and len(table):
+            numbers = self._matcher.numbers_of(self._number_keys(table))
+        return KeptEvents(table, np.where(past, PAST, PENDING).astype(np.uint8)[kept], numbers, taken[kept], 0, 0)
+
+    def replay(self, kept: KeptEvents, times: Int64s, order: Int64s | None) -> None:
+        table, roles, numbers, taken = kept.table, kept.roles, kept.numbers, kept.taken
+        if not len(table):
+            return
+        if order is not None:
+            table, taken = table.take(pa.array(order)), taken[order]
+            roles, numbers = roles[order], numbers[order]
+        events = self._read_events(table, times)
+        self._log.append(table)
+        if isinstance(self._matcher, CompiledSequence):
+            self._matcher.replay(events, taken, kept.partials, kept.horizon)
+        else:
+            assert isinstance(self._matcher, CompiledRowPattern), "the reference twin keeps no snapshots"
+            per_key = np.zeros(len(self._key_index) if self.node.keys else 1, dtype=np.int64)
+            per_key[events.keys] = numbers
+            self._matcher.replay(events, roles == PAST, taken, per_key)
+
+    def _read_events(self, table: pa.Table, times: Int64s) -> Events:
+        keys = self._number_keys(table)
+        columns = {name: read_column(table.column(name), self._interner) for name in self._condition_columns}
+        streams = table.column("_stream").to_numpy() if self._many else None
+        if self.node.predicates:
+            columns |= answer_predicates(self.node.predicates, table, streams)
+        return Events(times, keys, columns, streams)
+
+    def _number_keys(self, table: pa.Table) -> Int64s:
+        if self.node.keys == 0:
+            return np.zeros(len(table), dtype=np.int64)
+        columns: list[Column] = [
+            read_column(table.column(f"_key{number}"), self._interner) for number in range(self.node.keys)
+        ]
+        numbers, has_null = self._key_index.number_rows(columns, len(table))
+        if isinstance(self.node, Sequence) and has_null.any():
+            numbers = np.where(has_null, -1, numbers)  # null equals nothing
+        return numbers
