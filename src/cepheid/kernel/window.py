@@ -13,11 +13,12 @@ BY together: what a row is about), so every group belongs to one key.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from cepheid.kernel.columns import Column, Int64s
 from cepheid.kernel.expression import Kind
@@ -72,15 +73,19 @@ class Evaluation:
     every: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class PythonAggregate:
-    """An aggregate of the user: with `remove` values leave one by one, with `merge` two states become one."""
+    """An aggregate of the user: with `remove` values leave one by one, with `merge` two states become one.
+
+    type: of its result.
+    """
 
     init: Callable[[], Any]
     add: Callable[[Any, Any], Any]
     result: Callable[[Any], Any]
     remove: Callable[[Any, Any], Any] | None = None
     merge: Callable[[Any, Any], Any] | None = None
+    type: pa.DataType = field(default_factory=pa.float64)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,9 +112,9 @@ class WindowProgram:
     """What one window vertex is to do.
 
     members: the rows are the events themselves; then there are no summaries, and group and key are the same.
-    shows: "concerned": rows as `evaluation` says; "all": the whole relation at every evaluation (RSTREAM); "changes": for
-    every evaluation the rows of groups that were touched since the one before, as they were (sign -1) and as they are now
-    (sign +1).
+    shows: "concerned": rows as `evaluation` says; "all": the whole relation at every evaluation (RSTREAM); "changes":
+    for every evaluation the rows of groups that were touched since the one before, as they were (sign -1) and as they
+    are now (sign +1).
     """
 
     window: Window
@@ -160,6 +165,32 @@ class WindowRows:
 
     def __len__(self) -> int:
         return len(self.groups)
+
+
+def take_rows(rows: WindowRows, kept: npt.NDArray[np.bool_]) -> WindowRows:
+    """Some of the rows."""
+    return WindowRows(
+        rows.groups[kept],
+        rows.events[kept],
+        rows.moments[kept],
+        rows.starts[kept],
+        rows.ends[kept],
+        rows.evaluations[kept],
+        None if rows.signs is None else rows.signs[kept],
+        tuple(_take_column(column, kept) for column in rows.values),
+    )
+
+
+def _take_column(column: SummaryColumn, kept: npt.NDArray[np.bool_]) -> SummaryColumn:
+    if isinstance(column, ObjectColumn):
+        return ObjectColumn([value for value, stays in zip(column.values, kept, strict=True) if stays])
+    valid = None if column.valid is None else column.valid[kept]
+    if isinstance(column, Column):
+        return Column(column.values[kept], valid)
+    lengths = np.diff(column.ends, prepend=0)
+    inside = np.repeat(kept, lengths)
+    items = Column(column.items.values[inside], None if column.items.valid is None else column.items.valid[inside])
+    return ListColumn(np.cumsum(lengths[kept]), items, valid)
 
 
 @dataclass(frozen=True, slots=True)

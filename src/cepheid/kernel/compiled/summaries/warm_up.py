@@ -1,0 +1,29 @@
+"""Compile the kernels of all banks, or load them from Numba's cache, before time matters."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from cepheid.kernel.columns import Column, Interner
+from cepheid.kernel.compiled.summaries.banks import make_banks
+from cepheid.kernel.compiled.window_script import ADD, EMIT, Script
+from cepheid.kernel.window import Summary, SummaryFunction
+
+_OF_NUMBERS: tuple[SummaryFunction, ...] = (
+    "sum", "var_pop", "min", "percentile_disc", "count_distinct", "first", "last",
+)  # fmt: skip
+
+
+class _OneEvent:
+    def column(self, name: str) -> Column:
+        return Column(np.zeros(1) if name == "float" else np.zeros(1, dtype=np.int64))
+
+
+def compile_summaries() -> None:
+    """One event and one answer: the kernels take the same types whatever the columns are."""
+    summaries = [Summary(function=function, column="float", column_kind="float") for function in _OF_NUMBERS]
+    summaries += [Summary(function="sum", column="int", column_kind="int"), Summary(function="count")]
+    script = Script(
+        np.array([ADD, EMIT], dtype=np.uint8), np.zeros(2, dtype=np.int64), np.zeros(2, dtype=np.int64), 1, 1
+    )
+    make_banks(tuple(summaries), Interner()).run(script, _OneEvent())

@@ -1,0 +1,286 @@
+"""From sheets to rows: the banks carry a sheet out, rows whose evaluation is not yet known wait for it.
+
+sheet  --banks-->  values  --those that are settled-->  WindowRows
+                           --the others-->  the top of the next sheet
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from cepheid.errors import NotSupportedYet
+from cepheid.kernel.columns import Column, Int64s, Interner
+from cepheid.kernel.compiled.summaries import MemberBank, make_banks
+from cepheid.kernel.compiled.summaries.cells import pack_texts, unpack_texts
+from cepheid.kernel.compiled.window_draft import (
+    ANSWER,
+    ANSWER_COUNT,
+    END,
+    EVALUATION,
+    EVALUATION_COUNT,
+    EVENT,
+    FULL,
+    GROUP,
+    KEY,
+    LINK,
+    MOMENT,
+    PLAIN,
+    ROOM,
+    ROW_COUNT,
+    SIGN,
+    START,
+    STEP_COUNT,
+    Draft,
+    hang_rows,
+    make_draft,
+    take_off_rows,
+)  # fmt: skip
+from cepheid.kernel.compiled.window_policy import Policy, State, read_script
+from cepheid.kernel.compiled.window_store import EventStore
+from cepheid.kernel.compiled.window_values import join_columns, take_rows
+from cepheid.kernel.window import ListColumn, ObjectColumn, SummaryColumn, WindowProgram, WindowRows
+
+NO_ROWS: Int64s = np.zeros((LINK + 1, 0), dtype=np.int64)
+
+
+class RowMaker:
+    """The sheet and the banks of one program."""
+
+    def __init__(self, program: WindowProgram, policy: Policy, interner: Interner, sheet: Draft) -> None:
+        """sheet: may be used by others while this one is not writing."""
+        self._program = program
+        self._policy = policy
+        self._interner = interner
+        self.banks = make_banks(program.summaries, interner)
+        self._members = MemberBank() if program.members else None
+        sizes = np.zeros(5, dtype=np.int64)
+        self._is_plain = not (policy.holds_rows or program.members)
+        sizes[PLAIN] = self._is_plain
+        self.draft = sheet._replace(sizes=sizes)
+        self._plain_rows = np.empty((SIGN, 0), dtype=np.int64)
+        self._plain_count = 0
+        self.held = NO_ROWS
+        self._held_values: tuple[SummaryColumn, ...] | None = None
+        self._rows: list[npt.NDArray[np.int64]] = []
+        self._values: list[tuple[SummaryColumn, ...]] = []
+
+    def begin_sheet(self) -> None:
+        """An empty sheet but for the rows that wait."""
+        sizes, held = self.draft.sizes, self.held.shape[1]
+        sizes[STEP_COUNT] = sizes[ANSWER_COUNT] = 0
+        sizes[ROW_COUNT] = held
+        if held:
+            if 2 * held > self.draft.rows.shape[1]:
+                self.draft = make_draft(len(self.draft.steps), 4 * held, sizes)
+            self.draft.rows[:, :held] = self.held
+            hang_rows(self.draft.rows, held, self._policy.key_table, self._policy.pending)
+
+    def grow(self) -> None:
+        """One unit of what is to be written does not fit on the empty sheet: take one of twice the size."""
+        self.draft = make_draft(2 * len(self.draft.steps), 2 * self.draft.rows.shape[1], self.draft.sizes)
+
+    @property
+    def is_blank(self) -> bool:
+        """Is nothing on the sheet but rows that wait?"""
+        return int(self.draft.sizes[STEP_COUNT]) == 0 and int(self.draft.sizes[ROW_COUNT]) == self.held.shape[1]
+
+    def carry_out(self, store: EventStore) -> None:
+        """Have the banks do what is on the sheet, and take the rows from it."""
+        draft, held = self.draft, self.held.shape[1]
+        count = int(draft.sizes[ROW_COUNT])
+        if self._policy.holds_rows:
+            take_off_rows(draft.rows, count, self._policy.key_table, self._policy.pending)
+        script = read_script(draft, self._policy.slot_count)
+        if self._is_plain:
+            self._append_plain(draft.rows[:SIGN, :count], store.base)
+            if count or len(script.steps):
+                self._values.append(self.banks.run(script, store))
+            return
+        rows = draft.rows[:, :count].copy()
+        if store.base:
+            new = rows[EVENT, held:]
+            new[new >= 0] += store.base
+        values: tuple[SummaryColumn, ...] = ()
+        if self._members is not None:
+            if len(script.steps):
+                rows = _spell_out(rows, self._members.run(script, store))
+        elif len(script.steps):
+            values = self.banks.run(script, store)
+            if held and self._held_values is not None:
+                values = tuple(join_columns([old, new]) for old, new in zip(self._held_values, values, strict=True))
+        elif self._held_values is not None:
+            values = self._held_values
+        self._settle(rows, values)
+
+    def expect(self, count: int) -> None:
+        """About so many rows will come: room that is not used costs nothing."""
+        if self._is_plain:
+            self._plain_rows = np.empty((SIGN, count + 2 * ROOM), dtype=np.int64)
+            self._plain_count = 0
+
+    def _append_plain(self, rows: npt.NDArray[np.int64], base: int) -> None:
+        begin, end = self._plain_count, self._plain_count + rows.shape[1]
+        if end > self._plain_rows.shape[1]:
+            wider = np.empty((SIGN, 2 * end), dtype=np.int64)
+            wider[:, :begin] = self._plain_rows[:, :begin]
+            self._plain_rows = wider
+        self._plain_rows[:, begin:end] = rows
+        if base:
+            events = self._plain_rows[EVENT, begin:end]
+            events[events >= 0] += base
+        self._plain_count = end
+
+    def _settle(self, rows: npt.NDArray[np.int64], values: tuple[SummaryColumn, ...]) -> None:
+        """Put aside what waits."""
+        if not self._policy.holds_rows:
+            self._rows.append(rows)
+            self._values.append(values)
+            return
+        numbers = rows[EVALUATION]
+        if np.all(numbers[:1] >= 0) and np.all(numbers[1:] >= numbers[:-1]):  # none waits, and they are in order
+            if len(numbers):
+                self._rows.append(rows)
+                self._values.append(values)
+            self.held, self._held_values = NO_ROWS, None
+            return
+        settled = np.flatnonzero(numbers >= 0)
+        settled = settled[np.argsort(numbers[settled], kind="stable")]
+        waiting = np.flatnonzero(numbers < 0)
+        if len(settled):
+            self._rows.append(rows[:, settled])
+            self._values.append(tuple(take_rows(column, settled) for column in values))
+        self.held = rows[:, waiting]
+        self._held_values = tuple(take_rows(column, waiting) for column in values) if len(waiting) else None
+
+    def take(self, store: EventStore) -> WindowRows:
+        """All rows since the last call."""
+        if self._is_plain:
+            rows = self._plain_rows[:, : self._plain_count]
+            self._plain_rows = np.empty((SIGN, 0), dtype=np.int64)  # they are the caller's now
+        else:
+            rows = np.concatenate(self._rows, axis=1) if self._rows else NO_ROWS
+        parts = self._values or [self._answer_nothing(store)]
+        values = tuple(join_columns(list(columns)) for columns in zip(*parts, strict=True))
+        self._rows, self._values = [], []
+        signs = rows[SIGN].astype(np.int8) if self._program.shows == "changes" else None
+        return WindowRows(
+            rows[GROUP], rows[EVENT], rows[MOMENT], rows[START], rows[END], rows[EVALUATION], signs, values
+        )
+
+    def _answer_nothing(self, store: EventStore) -> tuple[SummaryColumn, ...]:
+        draft = make_draft(0, 0, np.zeros(5, dtype=np.int64))
+        return () if self._members is not None else self.banks.run(read_script(draft, 0), store)
+
+    def replay(self, store: EventStore, state: State) -> None:
+        """Have the banks hold again what they held."""
+        begin = 0
+        while begin >= 0:
+            self.draft.sizes[:EVALUATION_COUNT] = 0
+            went = begin
+            begin = self._policy.replay(store, self.draft, begin, state)
+            script = read_script(self.draft, self._policy.slot_count)
+            if len(script.steps):
+                if self._members is not None:
+                    self._members.run(script, store)
+                else:
+                    self.banks.run(script, store)
+            elif begin == went:
+                self.grow()
+        self.draft.sizes[:EVALUATION_COUNT] = 0
+
+    def keep(self, needed: Int64s) -> State:
+        """Rows that wait; their events as places among those that are needed."""
+        state: State = {"evaluations": self.draft.sizes[EVALUATION_COUNT:PLAIN].copy()}
+        if not self.held.shape[1]:
+            return state
+        rows = self.held.copy()
+        if self._program.members:
+            rows[EVENT] = np.searchsorted(needed, rows[EVENT])
+        state |= {"rows": rows, "row_keys": rows[KEY], "row_groups": rows[GROUP]}
+        for number, column in enumerate(self._held_values or ()):
+            state |= {f"{number}.{name}": array for name, array in self._pack(number, column).items()}
+        return state
+
+    def _pack(self, number: int, column: SummaryColumn) -> State:
+        if isinstance(column, ObjectColumn):  # whatever they are: nothing is unpickled from a snapshot
+            raise NotSupportedYet(
+                "a snapshot while ISTREAM or DSTREAM of an aggregate in Python waits for the next look"
+            )
+        packed: State = {}
+        items = column.items if isinstance(column, ListColumn) else column
+        if isinstance(column, ListColumn):
+            packed["ends"] = column.ends
+            if column.valid is not None:
+                packed["is_list"] = column.valid
+        if self._program.summaries[number].kind == "string":
+            packed |= pack_texts(np.asarray(items.values, dtype=np.int64), self._interner)
+        else:
+            packed["values"] = items.values
+        if items.valid is not None:
+            packed["valid"] = items.valid
+        return packed
+
+    def restore(self, state: State) -> None:
+        self.draft.sizes[EVALUATION_COUNT:PLAIN] = state["evaluations"]
+        if "rows" not in state:
+            return
+        self.held = state["rows"].copy()
+        self.held[KEY], self.held[GROUP] = state["row_keys"], state["row_groups"]
+        self._held_values = tuple(self._unpack(state, f"{number}.") for number in range(len(self._program.summaries)))
+
+    def _unpack(self, state: State, start: str) -> SummaryColumn:
+        packed = {name.removeprefix(start): array for name, array in state.items() if name.startswith(start)}
+        values = unpack_texts(packed, self._interner) if "text" in packed else packed["values"]
+        items = Column(values, packed.get("valid"))
+        return ListColumn(packed["ends"], items, packed.get("is_list")) if "ends" in packed else items
+
+
+def _spell_out(rows: npt.NDArray[np.int64], lists: ListColumn) -> npt.NDArray[np.int64]:
+    """A row for each event of a list."""
+    counts = np.ones(rows.shape[1], dtype=np.int64)
+    listed = rows[ANSWER] >= 0
+    lengths = np.diff(lists.ends, prepend=0)
+    counts[listed] = lengths[rows[ANSWER, listed]]
+    spelled = np.repeat(rows, counts, axis=1)
+    ends = np.cumsum(counts)
+    is_listed = np.repeat(listed, counts)
+    places = np.arange(spelled.shape[1]) - np.repeat(ends - counts, counts)
+    begins = (lists.ends - lengths)[spelled[ANSWER, is_listed]]
+    spelled[EVENT, is_listed] = lists.items.values[begins + places[is_listed]]
+    spelled[ANSWER] = -1
+    return spelled
+
+
+def write_rows(maker: RowMaker, policy: Policy, store: EventStore, begin: int, now: int, *, final: bool) -> None:
+    """Let a policy write sheet after sheet."""
+    policy.begin(store, begin)
+    maker.expect(store.count - begin)
+    ends = [False, True] if final else [False]
+    for at_end in ends:
+        while True:
+            maker.begin_sheet()
+            stopped = policy.write_end(maker.draft) if at_end else policy.write(store, begin, now, maker.draft)
+            if stopped == FULL and maker.is_blank:
+                if maker.held.shape[1]:
+                    take_off_rows(maker.draft.rows, maker.held.shape[1], policy.key_table, policy.pending)
+                maker.grow()
+                continue
+            maker.carry_out(store)
+            if not stopped:
+                break
+            if stopped != FULL:
+                policy.grow(stopped)
+
+
+def replace_numbers(state: State, keys: Int64s, groups: Int64s) -> State:
+    """Numbers of keys and groups by the new ones."""
+    replaced: State = {}
+    for name, array in state.items():
+        if name.endswith("keys"):
+            replaced[name] = keys[array]
+        elif name.endswith("groups"):
+            replaced[name] = groups[array]
+        else:
+            replaced[name] = np.array(array)  # ours, writable: a read-only one is a type of its own to Numba
+    return replaced

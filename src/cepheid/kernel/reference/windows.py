@@ -1,0 +1,196 @@
+"""The reference twin of the window kernel: it waits for the end, then thinks slowly.
+
+    events  --by key-->  looks (window_looks.py)  --by group-->  rows  --summaries.py-->  values
+
+It keeps everything and tells everything at once, so it needs neither a horizon nor snapshots.
+
+An event of group -1 has its place in the window, but no row is about it: WHERE has left it out.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from cepheid.kernel.columns import Column, Int64s, Interner
+from cepheid.kernel.expression import Kind
+from cepheid.kernel.reference.operators import plain_values
+from cepheid.kernel.reference.summaries import summarise
+from cepheid.kernel.reference.window_looks import Event, Look, View, list_looks
+from cepheid.kernel.window import (
+    ListColumn,
+    ObjectColumn,
+    Summary,
+    SummaryColumn,
+    WindowEvents,
+    WindowProgram,
+    WindowRows,
+)
+
+LISTS = ("least", "greatest", "array_agg")
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """members: the events a row is about, oldest first; one if the rows are the events themselves."""
+
+    group: int
+    event: int
+    moment: int
+    view: View
+    evaluation: int
+    members: tuple[Event, ...]
+    sign: int = 1
+
+
+class ReferenceWindows:
+    def __init__(self, programs: tuple[WindowProgram, ...], interner: Interner) -> None:
+        self._programs = programs
+        self._interner = interner
+        self._batches: list[WindowEvents] = []
+
+    def step(self, events: WindowEvents, horizon: int, final: bool = False) -> list[WindowRows]:  # noqa: ARG002
+        """One per program: no rows before the end, then all."""
+        self._batches.append(events)
+        told = self._batches if final else []
+        return [self._run(program, number, told) for number, program in enumerate(self._programs)]
+
+    def _run(self, program: WindowProgram, number: int, batches: Sequence[WindowEvents]) -> WindowRows:
+        by_key = self._read_events(program, number, batches)
+        looks = [
+            (look, key)
+            for key, events in by_key.items()
+            for look in list_looks(program.window, program.evaluation, events)
+        ]
+        looks.sort(key=lambda pair: pair[0].moment)  # stable: those of a key stay in order
+        rows: list[_Row] = []
+        before: dict[int, list[_Row]] = {}
+        for evaluation, (look, key) in enumerate(looks):
+            if program.shows == "concerned":
+                rows += _tell_concerned(program, look, evaluation)
+                continue
+            relation = _tell_all(program, look, evaluation)
+            if program.shows == "all":
+                rows += relation
+            else:
+                rows += _tell_changes(program, before.get(key, []), relation, look, evaluation)
+                before[key] = relation
+        return self._as_arrays(program, rows, batches)
+
+    def _read_events(
+        self, program: WindowProgram, number: int, batches: Sequence[WindowEvents]
+    ) -> dict[int, list[Event]]:
+        opens = self._read_column(program.window.opens, "bool", batches)
+        closes = self._read_column(program.window.closes, "bool", batches)
+        by_key: dict[int, list[Event]] = {}
+        facts = [
+            fact for batch in batches
+            for fact in zip(batch.times.tolist(), batch.keys.tolist(), batch.groups[number].tolist(), strict=True)
+        ]  # fmt: skip
+        for index, (time, key, group) in enumerate(facts):
+            event = Event(index, time, group, bool(opens and opens[index]), bool(closes and closes[index]))
+            by_key.setdefault(key, []).append(event)
+        return by_key
+
+    def _read_column(self, name: str | None, kind: Kind | None, batches: Sequence[WindowEvents]) -> list[Any]:
+        """The values of all events; none if there is no such column."""
+        if name is None:
+            return []
+        assert kind is not None, "a column has a kind"
+        texts = self._interner.texts()
+        return [value for batch in batches for value in plain_values(batch.columns[name], kind, texts)]
+
+    def _as_arrays(self, program: WindowProgram, rows: Sequence[_Row], batches: Sequence[WindowEvents]) -> WindowRows:
+        return WindowRows(
+            groups=_int64s(row.group for row in rows),
+            events=_int64s(row.event for row in rows),
+            moments=_int64s(row.moment for row in rows),
+            starts=_int64s(row.view.start for row in rows),
+            ends=_int64s(row.view.end for row in rows),
+            evaluations=_int64s(row.evaluation for row in rows),
+            signs=np.array([row.sign for row in rows], dtype=np.int8) if program.shows == "changes" else None,
+            values=tuple(self._summarise_all(summary, rows, batches) for summary in program.summaries),
+        )
+
+    def _summarise_all(self, summary: Summary, rows: Sequence[_Row], batches: Sequence[WindowEvents]) -> SummaryColumn:
+        column = self._read_column(summary.column, summary.column_kind, batches)
+        by = self._read_column(summary.by, summary.by_kind, batches)
+        answers = [
+            summarise(
+                summary,
+                [column[event.index] if summary.column else True for event in row.members],
+                [by[event.index] for event in row.members] if summary.by else None,
+            )
+            for row in rows
+        ]
+        if summary.function == "python":
+            return ObjectColumn(answers)
+        if summary.function in LISTS:
+            items = [item for answer in answers for item in answer or ()]
+            ends = np.cumsum([len(answer or ()) for answer in answers], dtype=np.int64)
+            valid = np.array([answer is not None for answer in answers], dtype=np.uint8)
+            return ListColumn(ends, self._as_column(items, summary.kind), valid)
+        return self._as_column(answers, summary.kind)
+
+    def _as_column(self, values: Sequence[Any], kind: Kind) -> Column:
+        if kind == "string":
+            values = [None if value is None else self._interner.number_of(value) for value in values]
+        valid = np.array([value is not None for value in values], dtype=np.uint8)
+        filled = [0 if value is None else value for value in values]
+        if kind == "float":
+            return Column(np.array(filled, dtype=np.float64), valid)
+        return Column(np.array(filled, dtype=np.int64), valid)
+
+
+def _int64s(values: Iterable[int]) -> Int64s:
+    return np.fromiter(values, dtype=np.int64)
+
+
+def _tell_concerned(program: WindowProgram, look: Look, evaluation: int) -> list[_Row]:
+    """Rows as the evaluation says: of the groups that `about` names, each once in each window."""
+    if program.members:
+        return [_row_of_event(event, look, view, evaluation) for view, event in look.about]
+    by_pair = {(id(view), event.group): (view, event.group) for view, event in look.about}  # two windows may be equal
+    return [_row_of_group(group, look, view, evaluation) for view, group in by_pair.values()]
+
+
+def _tell_all(program: WindowProgram, look: Look, evaluation: int) -> list[_Row]:
+    """The relation: all groups, or events, of all windows."""
+    members = [(view, event) for view in look.views for event in view.events]
+    return _tell_concerned(program, replace(look, about=tuple(members)), evaluation)
+
+
+def _tell_changes(
+    program: WindowProgram, before: Sequence[_Row], now: Sequence[_Row], look: Look, evaluation: int
+) -> list[_Row]:
+    """Rows of the relation before (as they were) and now, without those over the same events in both."""
+    gone = Counter(row.members for row in before) - Counter(row.members for row in now)
+    come = Counter(row.members for row in now) - Counter(row.members for row in before)
+    return [
+        _Row(
+            row.group, row.event if program.members else look.event, look.moment, row.view, evaluation, row.members, -1
+        )
+        for row in _take(before, gone)
+    ] + _take(now, come)
+
+
+def _take(rows: Sequence[_Row], wanted: Counter[tuple[Event, ...]]) -> list[_Row]:
+    taken = []
+    for row in rows:
+        if wanted[row.members] > 0:
+            wanted[row.members] -= 1
+            taken.append(row)
+    return taken
+
+
+def _row_of_event(event: Event, look: Look, view: View, evaluation: int) -> _Row:
+    return _Row(event.group, event.index, look.moment, view, evaluation, (event,))
+
+
+def _row_of_group(group: int, look: Look, view: View, evaluation: int) -> _Row:
+    members = tuple(event for event in view.events if event.group == group)
+    return _Row(group, look.event, look.moment, view, evaluation, members)
