@@ -128,6 +128,10 @@ class InvalidWithin(CepheidError):
     code = "invalid-within"
 
 
+class InvalidWindow(CepheidError):
+    code = "invalid-window"
+
+
 class InvalidOrder(CepheidError):
     """ORDER BY is missing, or is not something that orders events."""
 
@@ -162,6 +166,30 @@ class PatternTooCostly(CepheidError):
 
 class SnapshotMismatch(CepheidError):
     code = "snapshot-mismatch"
+
+
+class DatabaseAway(CepheidError):
+    """A database that a query joins with does not answer."""
+
+    code = "database-away"
+
+    def __init__(self, address: str, reason: str) -> None:
+        super().__init__(
+            f'database "{address}" does not answer: {reason}',
+            hint='see that it runs and can be reached; when_away="wait" or "null" lets queries go on',
+        )
+
+
+class DriverMissing(CepheidError):
+    """A database needs a package that is not installed."""
+
+    code = "driver-missing"
+
+    def __init__(self, database: str, package: str, extra: str) -> None:
+        super().__init__(
+            f'{database} is asked through the package "{package}", which is not installed',
+            hint=f'pip install "cepheid[{extra}]"',
+        )
 
 
 class JavaMissing(CepheidError):

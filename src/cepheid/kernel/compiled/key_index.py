@@ -34,13 +34,43 @@ class KeyIndex:
         """Slots and rows, for `find_row`."""
         return self._slots, self._keys
 
+    def expect(self, count: int) -> None:
+        """Make room for `count` keys in all at once, where it is known beforehand that many will come."""
+        if count > len(self._keys):
+            wider = np.empty((count, self._width), dtype=np.int64)
+            wider[: self._count] = self._keys[: self._count]
+            self._keys = wider
+        size = len(self._slots)
+        while size < 2 * (count + 1):
+            size *= 2
+        if size > len(self._slots):
+            self._slots = _widen_slots(self._keys, self._count, size)
+
     def number_rows(self, columns: list[Column], count: int) -> tuple[Int64s, npt.NDArray[np.bool_]]:
         """int64[n] numbers, bool[n]: has the key a null?"""
         numbers = np.empty(count, dtype=np.int64)
-        if len(columns) == 1 and columns[0].valid is None and columns[0].values.dtype == np.int64:
+        if _is_plain(columns):
             values: Any = np.ascontiguousarray(columns[0].values)
             self._slots, self._keys, self._count = _number_values(values, self._slots, self._keys, self._count, numbers)
             return numbers, np.zeros(count, dtype=np.bool_)
+        cells = self._cells(columns, count)
+        self._slots, self._keys, self._count = _number_cells(cells, self._slots, self._keys, self._count, numbers)
+        return numbers, cells[:, -1] != 0
+
+    def find_rows(self, columns: list[Column], count: int) -> Int64s:
+        """int64[n]: numbers of keys that are known already, -1 for others and for keys with a null.
+
+        Nothing is changed, so any number of threads may ask at a time.
+        """
+        numbers = np.empty(count, dtype=np.int64)
+        if _is_plain(columns):
+            values: Any = np.ascontiguousarray(columns[0].values)
+            _find_values(values, self._slots, self._keys, numbers)
+        else:
+            _find_cells(self._cells(columns, count), self._slots, self._keys, numbers)
+        return numbers
+
+    def _cells(self, columns: list[Column], count: int) -> npt.NDArray[np.int64]:
         cells = np.zeros((count, self._width), dtype=np.int64)
         for place, column in enumerate(columns):
             cells[:, place] = as_cells(column)
@@ -48,8 +78,12 @@ class KeyIndex:
                 null = column.valid == 0
                 cells[null, place] = 0
                 cells[null, -1] |= np.int64(1) << place
-        self._slots, self._keys, self._count = _number_cells(cells, self._slots, self._keys, self._count, numbers)
-        return numbers, cells[:, -1] != 0
+        return cells
+
+
+def _is_plain(columns: list[Column]) -> bool:
+    """Is the key one whole number that is never null?"""
+    return len(columns) == 1 and columns[0].valid is None and columns[0].values.dtype == np.int64
 
 
 @njit(cache=True)
@@ -145,6 +179,25 @@ def _number_values(
             if 2 * count >= slots.shape[0]:
                 slots = _widen_slots(keys, count, 4 * slots.shape[0])
     return slots, keys, count
+
+
+@njit(cache=True)
+def _find_cells(cells: npt.NDArray[np.int64], slots: Int64s, keys: npt.NDArray[np.int64], numbers: Int64s) -> None:
+    last = cells.shape[1] - 1
+    for i in range(cells.shape[0]):
+        numbers[i] = find_row(cells[i], slots, keys) if cells[i, last] == 0 else _EMPTY
+
+
+@njit(cache=True)
+def _find_values(values: Int64s, slots: Int64s, keys: npt.NDArray[np.int64], numbers: Int64s) -> None:
+    """`_find_cells` for keys of one whole number each, none of them null."""
+    mask = slots.shape[0] - 1
+    for i in range(values.shape[0]):
+        value = values[i]
+        slot = _hash_value(value) & mask
+        while slots[slot] != _EMPTY and (keys[slots[slot], 0] != value or keys[slots[slot], 1] != 0):
+            slot = (slot + 1) & mask
+        numbers[i] = slots[slot]
 
 
 @njit(cache=True, forceinline=True)

@@ -1,0 +1,37 @@
+"""Events with the rows of a table that they find, as the table is when they come: in memory, or in a database.
+
+Its one input has the stream's columns, named `alias.column`, and `_key0`, ...; its output has one column per cell.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+from cepheid.graph.classification import Classification
+from cepheid.graph.node import PlanNode, plan_node
+from cepheid.graph.operators.window_join import JoinCell
+
+
+@plan_node
+class TableJoin(PlanNode):
+    """table: as the user calls it; keys: its columns that must equal `_key0`, ...; cells: input 0 is the stream, 1
+    the table; condition: SQL over cells, what else is asked of a pair."""
+
+    implementation: ClassVar[str] = "table_join"
+
+    table: str
+    kind: Literal["inner", "left"]
+    keys: tuple[str, ...]
+    cells: tuple[JoinCell, ...]
+    condition: str | None = None
+
+    def classification(self) -> Classification:
+        return Classification(
+            sharing="proc+source", required_merge="sorted", required_split="random", selectivity="rows found per event"
+        )
+
+    def parameters(self) -> list[str]:
+        shown = [self.table, self.kind, f"keys=[{', '.join(self.keys)}]"]
+        if self.condition is not None:
+            shown.append(self.condition)
+        return [*shown, f"cells=[{', '.join(cell.name for cell in self.cells)}]"]
