@@ -14,21 +14,20 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-import pyarrow as pa
-
 from cepheid.errors import CepheidError, InvalidInput, InvalidOrder, UnboundedState, UnboundedStateWarning
 from cepheid.graph.json_form import write_json
 from cepheid.graph.pattern_report import report_patterns
 from cepheid.graph.query_graph import QueryGraph
 from cepheid.graph.render_mermaid import render_mermaid
 from cepheid.graph.render_text import render_text
-from cepheid.graph.state_bounds import HOW_TO_BOUND, explain_unbounded
+from cepheid.graph.state_bounds import explain_unbounded, tell_how_to_bound
 from cepheid.graph.validation import validate_graph
+from cepheid.graph.window_report import report_windows
 from cepheid.language.binder import bind_query
 from cepheid.language.parse_pattern import parse_pattern
 from cepheid.language.parser import parse_query
 from cepheid.language.pattern_builder import Pattern
-from cepheid.language.scope import Describe
+from cepheid.language.query_binder import Surroundings
 from cepheid.language.syntax import ParsedQuery, SequenceClause
 from cepheid.placement.place_by_nature import place_by_nature
 from cepheid.placement.placed_graph import PlacedGraph
@@ -41,34 +40,42 @@ FormatName = Literal["text", "mermaid", "json"]
 
 @dataclass(frozen=True)
 class Compilation:
-    """A query at every step of its way."""
+    """A query, or several, at every step of their way."""
 
-    text: str
-    parsed: ParsedQuery
+    parsed: tuple[ParsedQuery, ...]
     bound: QueryGraph
     rewritten: QueryGraph
     trace: tuple[Application, ...]
     placed: PlacedGraph
 
 
+Query = str | Pattern
+
+
 def compile_query(
-    query: str | Pattern, schemas: Mapping[str, pa.Schema], describe: Describe, rules: tuple[Rule, ...] = RULES
+    query: Query | Mapping[str, Query], known: Surroundings, rules: tuple[Rule, ...] = RULES
 ) -> Compilation:
-    """All steps; mistakes in the text come out with their place in it."""
-    if not isinstance(query, str | Pattern):
-        raise InvalidInput(f"the query is a {type(query).__name__}, not text or a pattern")
-    parsed = parse_query(query) if isinstance(query, str) else parse_pattern(query, schemas)
-    text = parsed.text
-    try:
-        bound = bind_query(parsed, schemas, describe)
-    except CepheidError as problem:
-        raise problem.with_text(text) from None
+    """All steps; mistakes in the text come out with their place in it.  Several queries, by name, become one graph:
+    what they have in common is there once."""
+    named = query if isinstance(query, Mapping) else {"query": query}
+    if not named:
+        raise InvalidInput("there is no query", hint="give at least one")
+    bound, parsed_queries = QueryGraph(), []
+    for name, each in named.items():
+        if not isinstance(each, str | Pattern):
+            raise InvalidInput(f"the query is a {type(each).__name__}, not text or a pattern")
+        parsed = parse_query(each) if isinstance(each, str) else parse_pattern(each, known.schemas)
+        try:
+            bound = bind_query(parsed, known, bound, name)
+        except CepheidError as problem:
+            raise problem.with_text(parsed.text) from None
+        parsed_queries.append(parsed)
     validate_graph(bound, "bound")
     rewritten, trace = rewrite_graph(bound, rules)
     validate_graph(rewritten, "rewritten")
     placed = place_by_nature(rewritten)
     validate_graph(placed.graph, "placed", placed.places)
-    return Compilation(text, parsed, bound, rewritten, trace, placed)
+    return Compilation(tuple(parsed_queries), bound, rewritten, trace, placed)
 
 
 def check_bounded(compilation: Compilation, strict: bool) -> None:
@@ -76,9 +83,10 @@ def check_bounded(compilation: Compilation, strict: bool) -> None:
     reasons = explain_unbounded(compilation.rewritten)
     if not reasons:
         return
+    how = tell_how_to_bound(compilation.rewritten)
     if strict:
-        raise UnboundedState("; ".join(reasons), hint=HOW_TO_BOUND)
-    warnings.warn(f"{'; '.join(reasons)}; {HOW_TO_BOUND}", UnboundedStateWarning, stacklevel=_count_own_frames())
+        raise UnboundedState("; ".join(reasons), hint=how)
+    warnings.warn(f"{'; '.join(reasons)}; {how}", UnboundedStateWarning, stacklevel=_count_own_frames())
 
 
 def _count_own_frames() -> int:
@@ -95,9 +103,12 @@ def placed_at_order(compilation: Compilation) -> Iterator[None]:
     try:
         yield
     except InvalidOrder as problem:
-        terms = [term for clause in compilation.parsed.clauses for term in clause.order_by]
-        problem.span = problem.span or next((term.span for term in terms if term.span is not None), None)
-        raise problem.with_text(compilation.text) from None
+        for parsed in compilation.parsed:
+            terms = [term for clause in parsed.clauses for term in clause.order_by]
+            problem.span = problem.span or next((term.span for term in terms if term.span is not None), None)
+            if problem.span is not None:
+                raise problem.with_text(parsed.text) from None
+        raise
 
 
 def explain_compilation(compilation: Compilation, step: str = "rewritten", format: str = "text") -> str:  # noqa: A002 (the name is part of the contract)
@@ -109,7 +120,7 @@ def explain_compilation(compilation: Compilation, step: str = "rewritten", forma
     if step == "parsed":
         if format != "text":
             raise InvalidInput(f'the step "parsed" has no format "{format}"', hint="it is shown as text only")
-        return _explain_parsed(compilation.parsed)
+        return "\n".join(map(_explain_parsed, compilation.parsed))
     graph = {"bound": compilation.bound, "rewritten": compilation.rewritten}.get(step, compilation.placed.graph)
     notes = compilation.placed.notes() if step == "placed" else None
     if format == "mermaid":
@@ -118,7 +129,7 @@ def explain_compilation(compilation: Compilation, step: str = "rewritten", forma
         return write_json(graph, notes)
     parts = [render_text(graph, notes)]
     if step != "bound":
-        parts.append(report_patterns(graph))
+        parts += [report_patterns(graph), report_windows(graph)]
     if step == "rewritten":
         parts.append(_explain_trace(compilation.trace))
     return "\n\n".join(part for part in parts if part)

@@ -74,3 +74,19 @@ def _ordered_bits(values: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
 
 def _zero_of(arrow_type: pa.DataType) -> pa.Scalar:
     return pa.scalar(0, pa.int64()).cast(arrow_type) if not pa.types.is_date32(arrow_type) else pa.scalar(0, arrow_type)
+
+
+def restore_values(
+    values: npt.NDArray[np.int64], arrow_type: pa.DataType, absent: npt.NDArray[np.bool_] | None = None
+) -> pa.Array:
+    """What `order_values` was given, from what it gave."""
+    if pa.types.is_floating(arrow_type):
+        return pa.array(_ordered_bits(values.view(np.float64)).view(np.float64), mask=absent).cast(arrow_type)
+    numbers = pa.array(values, mask=absent)
+    if not is_event_time(arrow_type):
+        return numbers.cast(arrow_type)
+    times = numbers.view(pa.timestamp("us"))
+    if pa.types.is_timestamp(arrow_type):
+        scaled = times.cast(pa.timestamp(arrow_type.unit), safe=False)
+        return scaled if arrow_type.tz is None else scaled.view(pa.int64()).view(arrow_type)
+    return times.cast(arrow_type, safe=False)

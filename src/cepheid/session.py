@@ -3,85 +3,107 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from cepheid.compiler import Compilation, check_bounded, compile_query, explain_compilation, placed_at_order
+from cepheid.compiler import Compilation, Query, check_bounded, compile_query, explain_compilation, placed_at_order
 from cepheid.errors import InvalidInput, RejectedEventsWarning
+from cepheid.language.query_binder import Surroundings
 from cepheid.schema import read_schema, read_table
 from cepheid.settings import Settings
+from cepheid.tables import Aggregate, Database, Table
 
 if TYPE_CHECKING:
     from cepheid.execution.embedded.continuous import ContinuousQuery
-    from cepheid.language.pattern_builder import Pattern
 
 
 def sql(
-    query: str | Pattern,
+    query: Query | Mapping[str, Query],
     /,
     *,
     lateness: timedelta | None = None,
     strict: bool = False,
     key_groups: int | None = None,
+    aggregates: Mapping[str, Aggregate] | None = None,
     **tables: Any,
 ) -> Any:
-    """The rows of a query over tables; the query is SQL text, or a pattern built with `cep.pattern`.
+    """The rows of a query over tables; the query is SQL text, or a pattern built with `cep.pattern`.  Several
+    queries, by name, give their rows by name.
 
     Arrow, pandas or Polars tables in (or none): an Arrow table out.  Spark DataFrames in: a Spark DataFrame out,
     streaming if one of them is; then `lateness` says how late events may come, unless the DataFrame has a
-    watermark of its own.
+    watermark of its own.  `aggregates`: functions in Python that windows may use, by name.
     """
     settings = _settings(lateness, strict, key_groups)
     if _on_spark(tables):
-        from cepheid.execution.spark.host import run_on_spark
+        from cepheid.execution.spark.host import read_inputs, run_on_spark
 
-        return run_on_spark(query, tables, settings)
+        return run_on_spark(query, read_inputs(tables, _read_aggregates(aggregates)), settings)
     if lateness is not None:
         raise InvalidInput("lateness has no meaning for whole tables", hint="give a streaming DataFrame, or cep.open")
     from cepheid.execution.embedded.batch import run_batch
 
-    read = {name: read_table(name, value) for name, value in tables.items()}
-    compilation = _compile_embedded(query, {name: table.schema for name, table in read.items()})
-    rows, counts = run_batch(compilation.placed, read)
+    lookups = {name: value for name, value in tables.items() if isinstance(value, Database)}
+    whole = {name: value.data if isinstance(value, Table) else value for name, value in tables.items()}
+    read = {name: read_table(name, value) for name, value in whole.items() if name not in lookups}
+    schemas = {name: table.schema for name, table in read.items()} | _lookup_schemas(lookups)
+    compilation = _compile_embedded(query, schemas, aggregates, lookups=lookups)
+    results, counts = run_batch(compilation.placed, read, lookups=lookups)
     if counts.rejected:
         message = f"{counts.rejected} events have null or NaN where ORDER BY needs a value, and were rejected"
         warnings.warn(message, RejectedEventsWarning, stacklevel=2)
-    return rows
+    return results if isinstance(query, Mapping) else results["query"]
 
 
 def open(  # noqa: A001 (the name is part of the contract: cep.open)
-    query: str | Pattern,
+    query: Query | Mapping[str, Query],
     /,
     *,
     lateness: timedelta | None = None,
     strict: bool = False,
     snapshot: bytes | None = None,
+    aggregates: Mapping[str, Aggregate] | None = None,
     **schemas: Any,
 ) -> ContinuousQuery:
-    """A continuous query in this process: push(**batches), finish(), snapshot()."""
+    """A continuous query in this process, or several by name: push(**batches), finish(), snapshot().
+
+    Streams are given by their schemas; a `cep.Table` or a `cep.Database` is what events are looked up in.
+    """
     from cepheid.execution.embedded.continuous import ContinuousQuery
 
     settings = _settings(lateness, strict, None)
-    read = {name: read_schema(name, value) for name, value in schemas.items()}
-    compilation = _compile_embedded(query, read)
+    lookups = {name: value for name, value in schemas.items() if isinstance(value, Table | Database)}
+    read = {name: read_schema(name, value) for name, value in schemas.items() if name not in lookups}
+    known = read | _lookup_schemas(lookups)
+    compilation = _compile_embedded(query, known, aggregates, streams=read, lookups=lookups)
     with placed_at_order(compilation):
-        opened = ContinuousQuery(compilation, read, settings, snapshot)
+        opened = ContinuousQuery(compilation, read, settings, snapshot, isinstance(query, Mapping), lookups)
     check_bounded(compilation, strict)
     return opened
 
 
-def explain(query: str | Pattern, /, step: str = "rewritten", format: str = "text", **inputs: Any) -> str:  # noqa: A002 (as in open)
+def explain(
+    query: Query | Mapping[str, Query],
+    /,
+    step: str = "rewritten",
+    format: str = "text",  # noqa: A002 (as in open)
+    aggregates: Mapping[str, Aggregate] | None = None,
+    **inputs: Any,
+) -> str:
     """What becomes of a query: step parsed, bound, rewritten or placed; as text, mermaid or json."""
     if _on_spark(inputs):
-        from cepheid.execution.spark.host import compile_on_spark
+        from cepheid.execution.spark.host import compile_on_spark, read_inputs
 
-        return explain_compilation(compile_on_spark(query, inputs), step, format)
-    read = {name: read_schema(name, value) for name, value in inputs.items()}
-    return explain_compilation(_compile_embedded(query, read), step, format)
+        given = read_inputs(inputs, _read_aggregates(aggregates))
+        return explain_compilation(compile_on_spark(query, given), step, format)
+    lookups = {name: value for name, value in inputs.items() if isinstance(value, Table | Database)}
+    read = {name: read_schema(name, value) for name, value in inputs.items() if name not in lookups}
+    compilation = _compile_embedded(query, read | _lookup_schemas(lookups), aggregates, lookups=lookups)
+    return explain_compilation(compilation, step, format)
 
 
 def late_events(spark: Any, checkpoint: str) -> Any:
@@ -109,17 +131,42 @@ def _settings(lateness: timedelta | None, strict: bool, key_groups: int | None) 
     return chosen if key_groups is None else replace(chosen, key_groups=key_groups)
 
 
-def _compile_embedded(query: str | Pattern, schemas: Mapping[str, pa.Schema]) -> Compilation:
+def _compile_embedded(
+    query: Query | Mapping[str, Query],
+    schemas: Mapping[str, pa.Schema],
+    aggregates: Mapping[str, Aggregate] | None = None,
+    streams: Iterable[str] = (),
+    lookups: Iterable[str] = (),
+) -> Compilation:
     from cepheid.execution.embedded.relations import describe_sql
 
-    return compile_query(query, schemas, describe_sql)
+    python = _read_aggregates(aggregates)
+    return compile_query(query, Surroundings(schemas, describe_sql, frozenset(streams), frozenset(lookups), python))
+
+
+def _lookup_schemas(lookups: Mapping[str, Table | Database]) -> dict[str, pa.Schema]:
+    from cepheid.execution.lookup.database import read_database_schema
+
+    return {
+        name: value.schema if isinstance(value, Table) else read_database_schema(value)
+        for name, value in lookups.items()
+    }
+
+
+def _read_aggregates(aggregates: Mapping[str, Aggregate] | None) -> dict[str, Aggregate]:
+    """Aggregates of the user by name in lower case."""
+    for name, value in (aggregates or {}).items():
+        if not isinstance(value, Aggregate):
+            raise InvalidInput(f'the aggregate "{name}" is a {type(value).__name__}', hint="give a cep.Aggregate")
+    return {name.lower(): value for name, value in (aggregates or {}).items()}
 
 
 def _on_spark(inputs: Mapping[str, Any]) -> bool:
     """Are the inputs Spark DataFrames?  Asked of their class, so that pyspark need not be there."""
     spark = [name for name, value in inputs.items() if type(value).__module__.startswith("pyspark.")]
-    if spark and len(spark) != len(inputs):
-        other = next(name for name in inputs if name not in spark)
+    others = [name for name, value in inputs.items() if name not in spark and not isinstance(value, Table | Database)]
+    if spark and others:
+        other = others[0]
         raise InvalidInput(
             f'"{spark[0]}" is a Spark DataFrame and "{other}" is not', hint="use spark.createDataFrame for both"
         )

@@ -80,3 +80,13 @@ def test_the_pattern_in_python_runs() -> None:
     }
     exec(f"{code}\nrows = cep.sql(rising, bids=bids, cancels=cancels, asks=asks)", names)  # noqa: S102 (our own README)
     assert [row["n"] for row in names["rows"].to_pylist()] == [3, 2, 1, 1]  # type: ignore[attr-defined]
+
+
+def test_the_aggregate_in_python_runs() -> None:
+    import pyarrow as pa
+
+    code = next(block for language, block in BLOCKS if language == "python" and "cep.Aggregate(" in block)
+    bids = pa.table({"ts": pa.array(range(3), pa.timestamp("s")), "id": [1] * 3, "price": [2.0, 3.0, 4.0]})
+    names: dict[str, object] = {"cep": cep, "bids": bids}
+    exec(code.replace("cep.sql(", "rows = cep.sql("), names)  # noqa: S102 (our own README)
+    assert names["rows"].column("p").to_pylist() == [2.0, 6.0, 24.0]  # type: ignore[attr-defined]

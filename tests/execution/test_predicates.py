@@ -20,6 +20,7 @@ from cepheid.execution.embedded.batch import run_batch
 from cepheid.execution.embedded.relations import describe_sql
 from cepheid.graph.predicate import Predicate
 from cepheid.language.pattern_builder import Pattern
+from cepheid.language.query_binder import Surroundings
 from cepheid.rewrite.rule_order import CARRYING_RULES
 from cepheid.testing import assert_same_rows, cut_table, run_in_batches
 
@@ -109,8 +110,8 @@ def test_host_filters_by_what_it_knows_and_leaves_the_function_alone() -> None:
 def test_rules_that_carry_less_to_other_processes_leave_what_the_function_reads() -> None:
     bids = make_bids()
     pattern = pattern_of(is_cheap)
-    compilation = compile_query(pattern, {"bids": bids.schema}, describe_sql, CARRYING_RULES)
-    found, _ = run_batch(compilation.placed, {"bids": bids})
+    compilation = compile_query(pattern, Surroundings({"bids": bids.schema}, describe_sql), CARRYING_RULES)
+    found = run_batch(compilation.placed, {"bids": bids})[0]["query"]
     assert_same_rows(found, cep.sql(pattern, bids=bids))
 
 

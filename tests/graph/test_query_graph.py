@@ -25,6 +25,7 @@ from cepheid.graph.render_text import render_text
 from cepheid.graph.validation import validate_graph
 from cepheid.kernel.expression import Call, Cell, Constant, Expression, Position
 from cepheid.kernel.pattern import Alternation, Concatenation, Repetition, RowPatternProgram, Skip, Term
+from cepheid.language.query_binder import Surroundings
 from cepheid.schema import read_schema
 
 SCHEMAS = {
@@ -36,7 +37,7 @@ PATTERN = """buses MATCH_RECOGNIZE (
 
 
 def bind(query: str) -> QueryGraph:
-    return compile_query(query, SCHEMAS, describe_sql).bound
+    return compile_query(query, Surroundings(SCHEMAS, describe_sql)).bound
 
 
 def vertex_of(graph: QueryGraph, kind: type) -> str:

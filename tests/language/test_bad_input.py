@@ -160,7 +160,6 @@ QUERIES = [
     (seq("a.bus = b.bus", "a.*"), "invalid-query", "a.*", "name the columns"),
     (mr("PARTITION BY bus ORDER BY ts MEASURES a.ts AS bus PATTERN (a)"), "invalid-query", "bus", "AS"),
     (mr("ORDER BY ts MEASURES a.ts AS x, a.bus AS X PATTERN (a)"), "invalid-query", "x", "AS"),
-    ("SELECT * FROM buses JOIN stops ON TRUE", "invalid-query", "*", "AS"),
     (
         mr("ORDER BY ts MEASURES a.ts AS t PATTERN (a)", source="(SELECT ts, ts FROM buses)"),
         "invalid-query",

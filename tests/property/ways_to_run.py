@@ -16,6 +16,7 @@ from cepheid.errors import MatchFailure, PatternTooCostly
 from cepheid.execution import engine
 from cepheid.execution.embedded.batch import run_batch
 from cepheid.execution.embedded.relations import describe_sql
+from cepheid.language.query_binder import Surroundings
 from cepheid.placement.place_by_nature import place_by_nature
 from cepheid.testing import assert_same_rows, cut_table, run_in_batches
 
@@ -83,7 +84,9 @@ def report_smallest(wrong: list[tuple[int, object, AssertionError]]) -> None:
 
 def run_both_twins(text: str, tables: Tables) -> tuple[Outcome, Outcome]:
     """The reference twin over the graph as it was bound, which no rule has touched; and what cep.sql runs."""
-    compilation = compile_query(text, {name: table.schema for name, table in tables.items()}, describe_sql)
+    compilation = compile_query(
+        text, Surroundings({name: table.schema for name, table in tables.items()}, describe_sql)
+    )
     bound = place_by_nature(compilation.bound)
     expected = _attempt(lambda: _read_batch(run_batch(bound, tables, twin="reference")))
     return expected, _attempt(lambda: _read_batch(run_batch(compilation.placed, tables)))
@@ -107,8 +110,8 @@ def _assert_same_outcome(found: Outcome, expected: Outcome, told: str) -> None:
         assert_same_rows(found.rows, expected.rows, told)
 
 
-def _read_batch(result: tuple[pa.Table, Any]) -> Outcome:
-    return Outcome(result[0], result[1].rejected)
+def _read_batch(result: tuple[dict[str, pa.Table], Any]) -> Outcome:
+    return Outcome(result[0]["query"], result[1].rejected)
 
 
 def _attempt(run: Callable[[], Outcome]) -> Outcome:

@@ -22,9 +22,8 @@ import pyarrow.compute as pc
 from cepheid.disorder.holdback import find_late, find_releasable, sort_events
 from cepheid.event_time import BEGINNING, END, order_values
 from cepheid.execution.operator import HELD, KeptEvents, Operator
-from cepheid.execution.pattern_operator import PatternOperator
 from cepheid.graph.node import EngineNode
-from cepheid.graph.operators import RowPattern, Sequence
+from cepheid.graph.operators import RowPattern, Sequence, WindowAggregate, WindowJoin
 from cepheid.kernel.columns import Int64s
 from cepheid.measurement import Counts
 
@@ -33,11 +32,22 @@ SPARE_EVENTS = 8192  # forgotten events that are not worth starting afresh for
 
 
 def make_operator(nodes: list[EngineNode], layout: pa.Schema, many: bool, twin: str) -> Operator:
-    """The operator for vertices that share an engine."""
+    """The operator for vertices that share an engine; its kernels are loaded when they are needed, as that takes a
+    while."""
     first = nodes[0]
     if isinstance(first, RowPattern | Sequence):
+        from cepheid.execution.pattern_operator import PatternOperator
+
         return PatternOperator(first, layout, many, twin)
-    raise AssertionError(f"{type(first).__name__} has no operator")
+    if isinstance(first, WindowJoin):
+        from cepheid.execution.join_operator import JoinOperator
+
+        return JoinOperator([node for node in nodes if isinstance(node, WindowJoin)], layout, twin)
+    windows = [node for node in nodes if isinstance(node, WindowAggregate)]
+    assert len(windows) == len(nodes), f"{type(first).__name__} has no operator"
+    from cepheid.execution.window_operator import WindowOperator
+
+    return WindowOperator(windows, layout, twin)
 
 
 class Engine:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
 
 from cepheid.graph.operators.row_pattern import OutputCell
+from cepheid.graph.operators.window_aggregate import WindowCell
 from cepheid.kernel.expression import Aggregate
+from cepheid.kernel.window import Summary
 
 
 def type_of_cell(cell: OutputCell, layout: Mapping[str, pa.DataType]) -> pa.DataType:
@@ -39,3 +41,33 @@ def type_of_aggregate(aggregate: Aggregate, layout: Mapping[str, pa.DataType]) -
         case "array_agg":
             return pa.list_(column)
     return pa.float64()
+
+
+def type_of_window_cell(
+    cell: WindowCell, layout: Mapping[str, pa.DataType], summaries: Sequence[pa.DataType]
+) -> pa.DataType:
+    """`summaries`: the types of the answers of the window's summaries."""
+    match cell.kind:
+        case "summary":
+            return summaries[cell.number]
+        case "start" | "end" | "moment":
+            return layout["_time"]
+        case "rank" | "evaluation" | "sign":
+            return pa.int64()
+    assert cell.column is not None, f"{cell.kind} reads a column"
+    return layout[cell.column]
+
+
+def type_of_summary(summary: Summary, layout: Mapping[str, pa.DataType]) -> pa.DataType:
+    """The type of a summary's answer; `layout`: the types of the window's input columns."""
+    if summary.python is not None:
+        return summary.python.type
+    if summary.column is None or summary.function in ("count", "count_distinct"):
+        return pa.int64()
+    column = layout[summary.column]
+    if summary.function in ("least", "greatest", "array_agg"):
+        return pa.list_(column)
+    keeps = ("min", "max", "min_by", "max_by", "first", "last", "percentile_disc")
+    if summary.function in keeps or summary.kind in ("time", "duration"):
+        return column
+    return pa.int64() if summary.kind == "int" else pa.float64()

@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
-from cepheid.graph.operators import Filter, Project, RowPattern, Sequence, Source
+from cepheid.graph.operators import (
+    Changes,
+    Filter,
+    Project,
+    RowPattern,
+    Sequence,
+    Source,
+    TableJoin,
+    Union,
+    WindowAggregate,
+    WindowJoin,
+)
 from cepheid.graph.operators.row_pattern import OutputCell
 from cepheid.graph.query_graph import QueryGraph
 
@@ -16,15 +27,43 @@ def trace_column(graph: QueryGraph, vertex: str, column: str) -> tuple[Source, s
     return (node, found[1]) if isinstance(node, Source) else None
 
 
-def trace_cell(graph: QueryGraph, vertex: str, column: str) -> tuple[str, OutputCell] | None:
-    """The pattern and the cell of it that `column` of a vertex is a copy of; None if it is something else."""
+def trace_columns(graph: QueryGraph, vertex: str, column: str) -> list[tuple[Source, str]] | None:
+    """The same through unions, which have several."""
     found = _follow(graph, vertex, column)
     if found is None:
         return None
     node = graph.vertices[found[0]]
-    if not isinstance(node, RowPattern | Sequence):
+    if isinstance(node, Union):
+        below = [trace_columns(graph, source, found[1]) for source in graph.inputs(found[0])]
+        return None if any(each is None for each in below) else [pair for each in below for pair in each or []]
+    return [(node, found[1])] if isinstance(node, Source) else None
+
+
+def trace_moment(graph: QueryGraph, vertex: str, column: str) -> str | None:
+    """The vertex in an engine whose rows' own time `column` is a copy of; None if it is something else."""
+    found = _follow(graph, vertex, column)
+    if found is None:
         return None
-    return found[0], next(cell for cell in node.cells if cell.name == found[1])
+    match graph.vertices[found[0]]:
+        case RowPattern(cells=cells) | Sequence(cells=cells):
+            cell = next(cell for cell in cells if cell.name == found[1])
+            return found[0] if is_time_of_match(cell) else None
+        case WindowAggregate(cells=window_cells, program=program):
+            window_cell = next(cell for cell in window_cells if cell.name == found[1])
+            at_event = window_cell.kind == "row" and program.evaluation.when == "event"
+            is_time = window_cell.kind == "moment" or (at_event and _is_time(graph, found[0], window_cell.column))
+            return found[0] if is_time else None
+        case WindowJoin():
+            return found[0] if found[1] == "_moment" else None
+    return None
+
+
+def _is_time(graph: QueryGraph, vertex: str, column: str | None) -> bool:
+    """Is a column of the layout the event's own time?"""
+    layout = graph.vertices[graph.inputs(vertex)[0]]
+    assert isinstance(layout, Project), "the event layout is a projection"
+    meanings = dict(layout.columns)
+    return column is not None and meanings.get(column) == meanings["_time"]
 
 
 def is_time_of_match(cell: OutputCell) -> bool:
@@ -50,8 +89,11 @@ def name_columns(graph: QueryGraph, pattern: str) -> dict[str, str]:
 def _follow(graph: QueryGraph, vertex: str, column: str) -> tuple[str, str] | None:
     """The vertex where the column is made, and its name there; None if a projection computes it."""
     match graph.vertices[vertex]:
-        case Filter():
+        case Filter() | Changes():
             return _follow(graph, graph.inputs(vertex)[0], column)
+        case TableJoin(cells=cells):
+            cell = next(cell for cell in cells if cell.name == column)
+            return _follow(graph, graph.inputs(vertex)[0], cell.column) if cell.input == 0 else None
         case Project(columns=columns):
             sql = dict(columns)[column]
             inner = sql[1:-1].replace('""', '"')

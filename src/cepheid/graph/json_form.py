@@ -11,11 +11,14 @@ from dataclasses import fields, is_dataclass
 from typing import Any
 
 from cepheid.errors import InvalidInput
+from cepheid.graph.function_identity import identify_function
 from cepheid.graph.operators import NODE_TYPES
 from cepheid.graph.operators.row_pattern import OutputCell
+from cepheid.graph.operators.window_aggregate import Arrangement, SortTerm, WindowCell
+from cepheid.graph.operators.window_join import JoinCell
 from cepheid.graph.predicate import Predicate
 from cepheid.graph.query_graph import Edge, QueryGraph
-from cepheid.kernel import expression, pattern
+from cepheid.kernel import expression, join, pattern, window
 
 READABLE: dict[str, type] = {
     record.__name__: record
@@ -47,6 +50,16 @@ READABLE: dict[str, type] = {
         pattern.Choice,
         pattern.AnyOrder,
         pattern.SequenceProgram,
+        window.Window,
+        window.Evaluation,
+        window.Summary,
+        window.WindowProgram,
+        WindowCell,
+        SortTerm,
+        Arrangement,
+        JoinCell,
+        join.JoinInput,
+        join.JoinProgram,
     )
 }
 
@@ -97,6 +110,13 @@ def _write_value(value: Any) -> Any:
             "function": value.identity,
             "reads": _write_value(value.reads),
         }
+    if isinstance(value, window.PythonAggregate):
+        functions = (value.init, value.add, value.result, value.remove, value.merge)
+        return {
+            "$": "PythonAggregate",
+            "function": " ".join(map(identify_function, functions)),
+            "type": str(value.type),
+        }
     if is_dataclass(value):
         written = {field.name: _write_value(getattr(value, field.name)) for field in fields(value) if field.compare}
         return {"$": type(value).__name__, **written}
@@ -113,7 +133,7 @@ def _read_value(value: Any) -> Any:
     if isinstance(value, dict):
         if "$float" in value:
             return float(value["$float"])
-        if value["$"] == "Predicate":
+        if value["$"] in ("Predicate", "PythonAggregate"):
             raise InvalidInput(f'a function in Python cannot be read back from JSON: "{value["function"]}"')
         record = READABLE[value["$"]]
         return record(**{name: _read_value(item) for name, item in value.items() if name != "$"})

@@ -44,6 +44,11 @@ class EngineNode(PlanNode):
     keys: int
     order: int
 
+    @property
+    def split(self) -> int:
+        """How many of the key columns may part its events among engines."""
+        return self.keys
+
     def read_columns(self) -> list[str]:
         """The input columns that it reads, besides order and keys."""
         raise NotImplementedError(type(self).__name__)

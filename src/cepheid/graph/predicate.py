@@ -8,11 +8,11 @@ is not known: no rule moves it.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
-from types import CodeType
 from typing import Any
+
+from cepheid.graph.function_identity import identify_function
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,23 +35,7 @@ class Predicate:
     @property
     def identity(self) -> str:
         """Equal for the same function in another process: its name and its code."""
-        code = getattr(self.function, "__code__", None)
-        told = f"{getattr(self.function, '__module__', '')}.{self.name}"
-        return told if code is None else told + hashlib.sha256(_tell_code(code).encode()).hexdigest()[:16]
-
-
-def _tell_code(code: CodeType) -> str:
-    """Code as text that is the same in every process."""
-    return f"{code.co_code.hex()} {code.co_names} {[_tell_constant(constant) for constant in code.co_consts]}"
-
-
-def _tell_constant(constant: object) -> str:
-    match constant:
-        case CodeType():  # its own text would tell where it lies in memory
-            return _tell_code(constant)
-        case frozenset():  # strings have other hashes, and so another order, in another process
-            return str(sorted(map(repr, constant)))
-    return repr(constant)
+        return identify_function(self.function)
 
 
 def answer_columns(predicates: tuple[Predicate, ...]) -> set[str]:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from cepheid.graph.node import PlanNode
+from cepheid.graph.node import EngineNode, PlanNode
 from cepheid.graph.operators import Sink, Source
 
 
@@ -184,13 +184,14 @@ class QueryGraph:
         )
 
     def edge_attributes(self, edge: Edge) -> EdgeAttributes:
+        target = self.vertices[edge.target]
         upstream = self.reach(edge.source, self.inputs)
         downstream = self.reach(edge.target, self.outputs)
         return EdgeAttributes(
             id=edge.id,
             sources=tuple(name for name in upstream if isinstance(self.vertices[name], Source)),
             queries=tuple(node.query for name in downstream if isinstance(node := self.vertices[name], Sink)),
-            attrs=tuple(f"_key{number}" for number in range(getattr(self.vertices[edge.target], "keys", 0))),
+            attrs=tuple(f"_key{number}" for number in range(target.split if isinstance(target, EngineNode) else 0)),
         )
 
     def reach(self, vertex: str, step: Callable[[str], list[str]]) -> list[str]:

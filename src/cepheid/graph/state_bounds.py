@@ -14,7 +14,8 @@ rows bounds all of that; SEEK in a frame without end has no bound, as a match ma
 
 from __future__ import annotations
 
-from cepheid.graph.operators import RowPattern, Sequence
+from cepheid.graph.operators import RowPattern, Sequence, WindowAggregate, WindowJoin
+from cepheid.graph.operators.window_aggregate import show_window
 from cepheid.graph.query_graph import QueryGraph
 from cepheid.kernel.automaton import longest_match
 from cepheid.kernel.expression import (
@@ -43,8 +44,20 @@ from cepheid.kernel.pattern import (
     walk_pattern,
 )
 from cepheid.kernel.pattern import RowPattern as Pattern
+from cepheid.kernel.window import MERGEABLE, WindowProgram
 
+HOW_TO_BOUND_WINDOW = "give the window a size, for instance RANGE 1 HOUR"
 HOW_TO_BOUND = "add WITHIN, for instance WITHIN INTERVAL '10' MINUTE"
+
+
+def tell_how_to_bound(graph: QueryGraph) -> str:
+    """What would bound the state of those that have none."""
+    windows = [
+        isinstance(node, WindowAggregate | WindowJoin)
+        for node in graph.vertices.values()
+        if _explain_vertex(node) is not None
+    ]
+    return HOW_TO_BOUND_WINDOW if all(windows) else HOW_TO_BOUND
 
 
 def explain_unbounded(graph: QueryGraph) -> list[str]:
@@ -60,7 +73,23 @@ def _explain_vertex(node: object) -> str | None:
         case RowPattern(program=program):
             reason = _explain_row_pattern(program)
             return None if reason is None else f"PATTERN ({show_pattern(program.pattern)}) {reason}"
+        case WindowAggregate(program=window_program):
+            reason = explain_window(window_program)
+            return None if reason is None else f"{show_window(window_program.window)}: {reason}"
+        case WindowJoin(program=join, streams=streams):
+            endless = [name for name, side in zip(streams, join.inputs, strict=True) if side.size is None]
+            return f'the window of "{endless[0]}" never loses an event' if endless else None
     return None
+
+
+def explain_window(program: WindowProgram) -> str | None:
+    """Why a window can need ever more memory; None if it cannot."""
+    if not program.window.is_landmark:
+        return None
+    if program.members and program.evaluation.when != "event":
+        return "the window never loses an event, and its rows are all of them"
+    held = [summary.function for summary in program.summaries if summary.function not in MERGEABLE]
+    return f"the window never loses an event, and {held[0]} needs all of them" if held else None
 
 
 def tell_bound(node: RowPattern | Sequence) -> str:

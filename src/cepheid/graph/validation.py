@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal
 
-from cepheid.graph.operators import Project, RowPattern, Sequence
+from cepheid.graph.node import EngineNode
+from cepheid.graph.operators import Project
 from cepheid.graph.query_graph import QueryGraph
 
 Stage = Literal["bound", "rewritten", "placed"]
@@ -47,7 +48,7 @@ def _check_structure(graph: QueryGraph) -> None:
 def _check_event_layout(graph: QueryGraph) -> None:
     """A pattern reads columns by name: the projections that feed it must give them."""
     for vertex, node in graph.vertices.items():
-        if not isinstance(node, RowPattern | Sequence):
+        if not isinstance(node, EngineNode):
             continue
         given: set[str] = set()
         for source in graph.inputs(vertex):

@@ -24,62 +24,66 @@ from cepheid.graph.query_graph import QueryGraph
 from cepheid.language.bind_match_recognize import bind_match_recognize, refuse_double_names
 from cepheid.language.bind_sequence import SequenceBinder
 from cepheid.language.bind_window import bind_window, places_of_functions
+from cepheid.language.conditions import list_items, list_joins, suffix_name, without_joins
+from cepheid.language.dialect import CHANGES, OUTPUT
 from cepheid.language.elements import variable_of
 from cepheid.language.host_refusal import place_refusal
+from cepheid.language.output_names import name_outputs
 from cepheid.language.parser import span_of
+from cepheid.language.query_binder import BoundTable, Surroundings
 from cepheid.language.scope import Describe, EventInput
 from cepheid.language.simple_select import SimpleSelect, find_items, is_plain_item, only_item, split_select
+from cepheid.language.stream_joins import add_interval_join, add_table_join, find_lookup, joins_streams
+from cepheid.language.stream_queries import add_overs, add_sorted, add_union
 from cepheid.language.syntax import (
     EventClause,
     MatchRecognizeClause,
     Name,
     ParsedQuery,
+    RowPatternClause,
     SequenceClause,
+    StreamWindowClause,
     WindowClause,
 )
+from cepheid.language.window_queries import add_window_query
 
 
-def bind_query(parsed: ParsedQuery, schemas: Mapping[str, pa.Schema], describe: Describe) -> QueryGraph:
-    """The graph of a query over streams with these schemas; `describe` asks the host for types of SQL."""
+def bind_query(parsed: ParsedQuery, known: Surroundings, graph: QueryGraph, name: str = "query") -> QueryGraph:
+    """The graph with one query more, which is called `name`."""
 
-    def ask(sql: str, known: Mapping[str, pa.Schema]) -> pa.Schema:
+    def ask(sql: str, tables: Mapping[str, pa.Schema]) -> pa.Schema:
         try:
-            return describe(sql, known)
+            return known.describe(sql, tables)
         except ParseError as problem:  # our dialect reads a little more than can be written for the host
             message = str(problem).split(". ", 1)[0]
             raise InvalidQuery(f"the host's SQL engine cannot be told this: {message}") from problem
 
-    return _Binder(schemas, ask).bind(parsed)
-
-
-@dataclass(frozen=True, slots=True)
-class _Table:
-    """Something that can stand in FROM: a vertex, the schema of its rows, and what people call it."""
-
-    vertex: str
-    schema: pa.Schema
-    label: str
+    return _Binder(known, ask, graph).bind(parsed, name)
 
 
 @dataclass
 class _Binder:
-    schemas: Mapping[str, pa.Schema]
+    known: Surroundings
     describe: Describe
-    graph: QueryGraph = field(default_factory=QueryGraph)
-    tables: dict[str, _Table] = field(default_factory=dict)  # by placeholder
+    graph: QueryGraph
+    tables: dict[str, BoundTable] = field(default_factory=dict)  # by placeholder
     carriers: dict[str, exp.Table] = field(default_factory=dict)  # by placeholder: where the clause stands
+    windows: dict[str, StreamWindowClause] = field(default_factory=dict)  # by placeholder
     variables: dict[str, set[str]] = field(default_factory=dict)  # by placeholder of a SEQ: lower case
     added_columns: set[str] = field(default_factory=set)  # those that windows add to their input
     roots: list[tuple[exp.Expr, exp.Expr | None]] = field(default_factory=list)  # trees apart, and where they belong
 
-    def bind(self, parsed: ParsedQuery) -> QueryGraph:
+    def bind(self, parsed: ParsedQuery, name: str) -> QueryGraph:
         relation = parsed.relation.copy()
         name_outputs(relation)
         clauses = [_copy_clause(clause) for clause in parsed.clauses]
         self.find_carriers(relation, clauses)
         for clause in clauses:
-            self.tables[clause.placeholder] = self.add_clause(clause)
-        self.add(Sink(), self.add_query(relation).vertex)
+            if isinstance(clause, StreamWindowClause):
+                self.windows[clause.placeholder] = clause  # it means something together with its SELECT only
+            else:
+                self.tables[clause.placeholder] = self.add_clause(clause)
+        self.add(Sink(query=name), self.add_query(relation).vertex)
         return self.graph
 
     def find_carriers(self, relation: exp.Expression, clauses: Iterable[EventClause]) -> None:
@@ -97,7 +101,7 @@ class _Binder:
         return vertex
 
     # --- event constructs --------------------------------------------------------------------------------
-    def add_clause(self, clause: EventClause) -> _Table:
+    def add_clause(self, clause: RowPatternClause | SequenceClause) -> BoundTable:
         match clause:
             case MatchRecognizeClause():
                 return self.add_match_recognize(clause)
@@ -105,13 +109,13 @@ class _Binder:
                 return self.add_window(clause)
         return self.add_sequence(clause)
 
-    def add_match_recognize(self, clause: MatchRecognizeClause) -> _Table:
+    def add_match_recognize(self, clause: MatchRecognizeClause) -> BoundTable:
         table, source = self.find_input(clause.source)
         bound = bind_match_recognize(clause, source)
         written = {measure.name.text: measure.expression for measure in clause.measures}
         return self.add_pattern(table, source, bound, written, clause.head, "MATCH_RECOGNIZE")
 
-    def add_window(self, clause: WindowClause) -> _Table:
+    def add_window(self, clause: WindowClause) -> BoundTable:
         table, source = self.find_input(clause.source)
         bound = bind_window(clause, source)
         written = places_of_functions(clause)
@@ -119,24 +123,24 @@ class _Binder:
         self.expand_stars(clause, [name for name in table.schema.names if name not in self.added_columns])
         return self.add_pattern(table, source, bound, written, clause.head, table.label)
 
-    def find_input(self, item: exp.Expression) -> tuple[_Table, EventInput]:
+    def find_input(self, item: exp.Expression) -> tuple[BoundTable, EventInput]:
         assert isinstance(item, exp.Table | exp.Subquery), "_copy_clause made it one"
         table = self.find_item(item)
         return table, EventInput(table.label, table.schema, self.describe)
 
     def add_pattern(
         self,
-        table: _Table,
+        table: BoundTable,
         source: EventInput,
         bound: tuple[Project, RowPattern, Project],
         written: Mapping[str, exp.Expr],
         head: Span,
         label: str,
-    ) -> _Table:
+    ) -> BoundTable:
         layout, pattern, measures = bound
         schema = self.describe_measures(source, pattern, measures, written, head)
         vertex = self.add(measures, self.add(pattern, self.add(layout, table.vertex)))
-        return _Table(vertex, schema, label)
+        return BoundTable(vertex, schema, label)
 
     def describe_measures(
         self,
@@ -187,7 +191,7 @@ class _Binder:
             place = select.expressions.index(item)
             select.set("expressions", [*select.expressions[:place], *columns, *select.expressions[place + 1 :]])
 
-    def add_sequence(self, clause: SequenceClause) -> _Table:
+    def add_sequence(self, clause: SequenceClause) -> BoundTable:
         carrier = self.carriers[clause.placeholder]
         inputs: dict[str, EventInput] = {}
         vertices: dict[str, str] = {}
@@ -203,7 +207,7 @@ class _Binder:
         node = binder.node()
         layout_types = {name: kind for source in inputs.values() for name, kind in source.layout_types().items()}
         schema = pa.schema([(cell.name, type_of_cell(cell, layout_types)) for cell in node.cells])
-        return _Table(self.add(node, *feeds), schema, "SEQ")
+        return BoundTable(self.add(node, *feeds), schema, "SEQ")
 
     def read_cells(self, binder: SequenceBinder, carrier: exp.Table) -> None:
         """Let the SELECT around a SEQ read cells instead of `a.x`."""
@@ -256,27 +260,56 @@ class _Binder:
         names = {item.alias_or_name.lower() for item in find_items(select)}
         return names.union(*(self.variables.get(name, ()) for name in names))
 
+    # --- windows -----------------------------------------------------------------------------------------
+    def refuse_window_words(self, query: exp.Select) -> None:
+        for word in (OUTPUT, CHANGES):
+            if word in query.meta:
+                raise InvalidQuery(
+                    "this needs a window in FROM",
+                    span=query.meta[word].span,
+                    hint="for instance FROM s [ROWS 500] or FROM s [RANGE 1 HOUR]",
+                )
+
+    def find_timed(self, item: exp.Expr) -> BoundTable:
+        """What a window is of: a stream, or a query; the rows of another window tell their time."""
+        assert isinstance(item, exp.Table | exp.Subquery), "_copy_clause made it one"
+        if isinstance(item, exp.Table):
+            cte = self.visible_ctes(item).get(item.name.lower())
+            return self.find_item(item) if cte is None else replace(self.add_query(cte.this, True), label=cte.alias)
+        return replace(self.add_query(item.this, True), label=item.alias or "the subquery")
+
     # --- the relational part -----------------------------------------------------------------------------
-    def find_item(self, item: exp.Table | exp.Subquery) -> _Table:
+    def find_item(self, item: exp.Table | exp.Subquery) -> BoundTable:
         """What stands in FROM: a stream, a CTE, an event construct or a subquery."""
         if isinstance(item, exp.Table):
             return self.find_name(name_of(item), item)
         return replace(self.add_query(item.this), label=item.alias or "the subquery")
 
-    def find_name(self, name: Name, at: exp.Expr) -> _Table:
+    def find_name(self, name: Name, at: exp.Expr) -> BoundTable:
         """What a name means at a place in the query."""
         cte = self.visible_ctes(at).get(name.text.lower())
         if cte is not None:
             return replace(self.add_cte(cte), label=cte.alias)
         if name.text in self.tables:
             return self.tables[name.text]
-        stream = next((stream for stream in self.schemas if stream.lower() == name.text.lower()), None)
+        if name.text in self.windows:
+            raise NotSupportedYet(
+                "a window here", span=self.windows[name.text].span, hint="windows stand in the FROM of a SELECT"
+            )
+        schemas = self.known.schemas
+        stream = next((stream for stream in schemas if stream.lower() == name.text.lower()), None)
         if stream is None:
-            raise UnknownStream(name.text, self.schemas, span=name.span)
-        schema = self.schemas[stream]
-        return _Table(self.add(Source(name=stream, columns=tuple(schema.names))), schema, stream)
+            raise UnknownStream(name.text, schemas, span=name.span)
+        if stream in self.known.lookups:
+            raise NotSupportedYet(
+                f'"{stream}" here: it is looked up by the events of a stream',
+                span=name.span,
+                hint=f"join it: FROM s JOIN {stream} ON s.id = {stream}.id",
+            )
+        schema = schemas[stream]
+        return BoundTable(self.add(Source(name=stream, columns=tuple(schema.names))), schema, stream)
 
-    def add_cte(self, cte: exp.CTE) -> _Table:
+    def add_cte(self, cte: exp.CTE) -> BoundTable:
         with_clause = cte.parent
         assert with_clause is not None, "a CTE stands in WITH"
         if not with_clause.args.get("recursive") and not cte.args["alias"].args.get("columns"):
@@ -308,9 +341,25 @@ class _Binder:
             return node and node.parent
         return next((owner for root, owner in self.roots if root is node), None)
 
-    def add_query(self, query: exp.Expr) -> _Table:
-        """The rows of a query: simple ones as Filter and Project, others left whole to the host."""
+    def add_query(self, query: exp.Expr, timed: bool = False) -> BoundTable:
+        """The rows of a query: simple ones as Filter and Project, others left whole to the host.
+
+        timed: rows of a window query are to tell their own time.
+        """
         graph = self.graph
+        if self.known.streams:
+            streaming = add_sorted(self, query, timed) or add_union(self, query, timed) or add_overs(self, query)
+            if streaming is not None:
+                return streaming
+        if isinstance(query, exp.Select):
+            items = list(find_items(query))
+            if any(item.name in self.windows for item in items):
+                return add_window_query(self, query, items, timed)
+            self.refuse_window_words(query)
+            if len(items) > 1 and self.known.lookups and any(find_lookup(self, item) for item in items):
+                return add_table_join(self, query)
+            if len(items) == 2 and self.known.streams and joins_streams(self, query):
+                return add_interval_join(self, query, timed)
         item = only_item(query)
         if item is not None and isinstance(query, exp.Select):
             table = self.find_item(item)
@@ -318,9 +367,44 @@ class _Binder:
             if simple is not None and self.is_row_wise(simple, query, table):
                 return self.add_simple(simple, query, table)
         self.graph = graph
+        if isinstance(query, exp.Select):
+            self.spell_out_star(query)
         return self.add_relation(query)
 
-    def is_row_wise(self, simple: SimpleSelect, query: exp.Select, table: _Table) -> bool:
+    def spell_out_star(self, query: exp.Select) -> None:
+        """SELECT * over several tables: columns that share a name are told apart as id, id_1, on every host alike."""
+        items = list_items(query) if query.args.get("from_") else []
+        stars = [item for item in query.expressions if isinstance(item, exp.Star) and not any(item.args.values())]
+        if (
+            len(items) < 2
+            or not stars
+            or not all(is_plain_item(without_joins(item)) for item in items if _is_item(item))
+        ):
+            return
+        if not all(map(_is_item, items)) or any(
+            join.args.get("using") or join.args.get("method") for join in list_joins(query)
+        ):
+            return
+        graph = self.graph
+        schemas = [(item.alias_or_name, self.find_item(without_joins(item)).schema) for item in items]
+        self.graph = graph
+        columns = [(owner, name) for owner, schema in schemas for name in schema.names]
+        if len({name.lower() for _, name in columns}) == len(columns):
+            return
+        outputs: list[exp.Expr] = []
+        taken = {item.alias_or_name.lower() for item in query.expressions if item not in stars}
+        for item in query.expressions:
+            if not isinstance(item, exp.Star):
+                outputs.append(item)
+                continue
+            for owner, name in columns:
+                free = next(free for free in suffix_name(name) if free.lower() not in taken)
+                taken.add(free.lower())
+                column = exp.column(name, table=exp.to_identifier(owner, quoted=True), quoted=True)
+                outputs.append(exp.alias_(column, free, quoted=True))
+        query.set("expressions", outputs)
+
+    def is_row_wise(self, simple: SimpleSelect, query: exp.Select, table: BoundTable) -> bool:
         """A function that sqlglot does not know may be an aggregate: then the host refuses a column beside it."""
         if not query.find(exp.Anonymous) or not simple.columns:
             return True
@@ -331,7 +415,7 @@ class _Binder:
             return False
         return True
 
-    def add_simple(self, simple: SimpleSelect, query: exp.Select, table: _Table) -> _Table:
+    def add_simple(self, simple: SimpleSelect, query: exp.Select, table: BoundTable) -> BoundTable:
         columns = ", ".join(f"{sql} AS {quote_name(name)}" for name, sql in simple.columns) or "*"
         where = f" WHERE {simple.predicate}" if simple.predicate is not None else ""
         schema = self.ask_host(f"SELECT {columns} FROM _input{where}", {"_input": table}, query)
@@ -340,11 +424,12 @@ class _Binder:
             vertex = self.add(Filter(predicate=simple.predicate), vertex)
         if simple.columns:
             vertex = self.add(Project(columns=simple.columns), vertex)
-        return _Table(vertex, schema, table.label)
+        return BoundTable(vertex, schema, table.label)
 
-    def add_relation(self, query: exp.Expr) -> _Table:
+    def add_relation(self, query: exp.Expr) -> BoundTable:
         """Leave a whole query to the host; its own CTEs stay in it, those around it become inputs."""
-        inputs: dict[str, _Table] = {}
+        query = self.take_out_streams(query)
+        inputs: dict[str, BoundTable] = {}
         copy = query.copy()
         for original, table in zip(query.find_all(exp.Table), copy.find_all(exp.Table), strict=True):
             if not isinstance(table.this, exp.Identifier) or self.reads_own_cte(original, query):
@@ -359,7 +444,25 @@ class _Binder:
         sql = copy.sql(dialect="trino", comments=False)
         schema = self.ask_host(sql, inputs, query)
         vertices = [table.vertex for table in inputs.values()]
-        return _Table(self.add(Relation(sql=sql, inputs=tuple(inputs)), *vertices), schema, "the query")
+        return BoundTable(self.add(Relation(sql=sql, inputs=tuple(inputs)), *vertices), schema, "the query")
+
+    def take_out_streams(self, query: exp.Expr) -> exp.Expr:
+        """The query, in which a table is read where a SELECT stands that the host cannot run: over windows, or looked
+        up."""
+        if not any(map(self.reads_streams, query.find_all(exp.Select))):
+            return query
+        changed = query.copy()
+        self.roots.append((changed, self.around(query)))
+        for select in list(changed.find_all(exp.Select)):
+            if select is not changed and select.root() is changed and self.reads_streams(select):
+                placeholder = f"_part_{len(self.tables) + 1}"
+                self.tables[placeholder] = self.add_query(select)
+                standing = exp.Table(this=exp.to_identifier(placeholder, quoted=True))
+                select.replace(exp.select("*").from_(standing))
+        return changed
+
+    def reads_streams(self, select: exp.Select) -> bool:
+        return any(item.name in self.windows or find_lookup(self, item) for item in find_items(select))
 
     def reads_own_cte(self, table: exp.Table, query: exp.Expr) -> bool:
         node: exp.Expr | None = self.visible_ctes(table).get(table.name.lower())
@@ -367,7 +470,7 @@ class _Binder:
             node = node.parent
         return node is query
 
-    def ask_host(self, sql: str, inputs: Mapping[str, _Table], query: exp.Expr) -> pa.Schema:
+    def ask_host(self, sql: str, inputs: Mapping[str, BoundTable], query: exp.Expr) -> pa.Schema:
         try:
             schema = self.describe(sql, {name: table.schema for name, table in inputs.items()})
         except InvalidQuery as problem:
@@ -386,23 +489,9 @@ def _copy_clause(clause: EventClause) -> EventClause:
     return replace(clause, source=source)
 
 
+def _is_item(item: exp.Expr) -> bool:
+    return isinstance(item, exp.Table | exp.Subquery)
+
+
 def name_of(table: exp.Table) -> Name:
     return Name(".".join(part.name for part in table.parts), span_of(table.this))
-
-
-def name_outputs(query: exp.Expr) -> None:
-    """Give every output of the query a name of our choice: hosts would choose different ones."""
-    while isinstance(query, exp.SetOperation | exp.Subquery):
-        query = query.this
-    if not isinstance(query, exp.Select):
-        return
-    seen: set[str] = set()
-    for number, item in enumerate(list(query.expressions)):
-        if item.is_star:
-            continue
-        is_named = isinstance(item, exp.Alias | exp.Aliases | exp.Column | exp.Dot)
-        name = item.alias_or_name if is_named else f"_col{number}"
-        refuse_double_names([*seen, name], span_of(item))
-        seen.add(name)
-        if not is_named:
-            item.replace(exp.alias_(item.copy(), name, quoted=True))

@@ -16,11 +16,20 @@ from sqlglot.dialects.trino import Trino
 
 from cepheid.language.match_recognize_parser import read_match_recognize
 from cepheid.language.sequence_parser import read_sequence
+from cepheid.language.stream_window_parser import (
+    at_output,
+    at_window,
+    read_change_stream,
+    read_output,
+    read_stream_window,
+)
 from cepheid.language.syntax import EventClause
 from cepheid.language.token_reader import TokenReader
 from cepheid.language.window_parser import holds_pattern, read_window
 
 CLAUSE = "cepheid_clause"  # key in the meta of a table or a window
+OUTPUT = "cepheid_output"  # key in the meta of a SELECT: when its window is looked at
+CHANGES = "cepheid_changes"  # key in the meta of a SELECT: ISTREAM and the like
 OVER_STARTS = frozenset({TokenType.L_PAREN, TokenType.VAR, TokenType.IDENTIFIER})  # else `over` is an alias
 QUERY_STARTS = frozenset(
     {TokenType.SELECT, TokenType.WITH, TokenType.VALUES, TokenType.FROM, TokenType.TABLE, TokenType.L_PAREN}
@@ -35,6 +44,15 @@ class CepheidParser(TokenReader):
     }
 
     def _parse_statement(self) -> exp.Expr | None:
+        changes = read_change_stream(self, TokenType.L_PAREN)
+        if changes is not None:
+            self.expect_mark(TokenType.L_PAREN, "(")
+            query = self._parse_statement()
+            self.expect_mark(TokenType.R_PAREN, ")")
+            if isinstance(query, exp.Select):
+                query.meta[CHANGES] = changes
+                return query
+            self.refuse(f"{changes.kind.upper()} is for a SELECT", span=changes.span)
         if self._curr and self._curr.token_type not in QUERY_STARTS:
             self.refuse(
                 f'"{self.quote(self._curr)}" does not start a query',
@@ -47,9 +65,12 @@ class CepheidParser(TokenReader):
             self.refuse("INTO would create a table", hint="name a sink where the query is deployed")
 
     def _parse_projections(self) -> tuple[list[exp.Expr], list[exp.Expr] | None]:
+        changes = read_change_stream(self, None)
         projections, exclude = super()._parse_projections()
         if not projections:
             self.raise_error("expected a column")
+        if changes is not None:
+            projections[0].meta[CHANGES] = changes  # the SELECT is not there yet
         return projections, exclude
 
     def _parse_table(
@@ -65,8 +86,13 @@ class CepheidParser(TokenReader):
         table = self.parse_sequence() or super()._parse_table(
             schema, joins, alias_tokens, parse_bracket, is_db_reference, parse_partition, consume_pipe
         )
-        while self._match(TokenType.MATCH_RECOGNIZE, advance=False) and isinstance(table, exp.Expression):
-            table = self.parse_match_recognize(table)
+        while isinstance(table, exp.Expression):
+            if self._match(TokenType.MATCH_RECOGNIZE, advance=False):
+                table = self.parse_match_recognize(table)
+            elif at_window(self):
+                table = self.parse_stream_window(table)
+            else:
+                break
             for join in self._parse_joins(alias_tokens) if joins else ():
                 table.append("joins", join)
         return table
@@ -82,6 +108,30 @@ class CepheidParser(TokenReader):
         table = carry_clause(clause)
         table.set("alias", self._parse_table_alias())
         return table
+
+    def parse_stream_window(self, source: exp.Expression) -> exp.Table:
+        with self.without_retreat():
+            clause = read_stream_window(self, source)
+        table = carry_clause(clause)
+        table.set("alias", self._parse_table_alias() or source.args.get("alias"))
+        return table
+
+    def _parse_bracket(self, this: exp.Expr | None = None) -> exp.Expr | None:
+        return this if isinstance(this, exp.Table) else super()._parse_bracket(this)  # a table's bracket is a window
+
+    def _parse_table_alias(self, alias_tokens: Collection[TokenType] | None = None) -> exp.TableAlias | None:
+        return None if at_output(self) else super()._parse_table_alias(alias_tokens)
+
+    def _parse_query_modifiers(self, this: exp.Expr | None) -> exp.Expr | None:  # type: ignore[override]
+        query = super()._parse_query_modifiers(this)
+        if isinstance(query, exp.Select):
+            if query.expressions and CHANGES in query.expressions[0].meta:
+                query.meta[CHANGES] = query.expressions[0].meta.pop(CHANGES)
+            with self.without_retreat():
+                output = read_output(self)
+            if output is not None:
+                query.meta[OUTPUT] = output
+        return query
 
     def _parse_column(self) -> exp.Expr | None:
         column = super()._parse_column()

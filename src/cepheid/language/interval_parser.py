@@ -12,9 +12,10 @@ import re
 from datetime import timedelta
 from decimal import Decimal
 
-from sqlglot import TokenType
+from sqlglot import TokenType, exp
 
 from cepheid.errors import Span, SyntaxProblem, suggest_name
+from cepheid.language.places import span_of
 from cepheid.language.syntax import Within
 from cepheid.language.token_reader import TokenReader
 
@@ -63,6 +64,15 @@ def read_duration(reader: TokenReader) -> timedelta:
     amount, unit = split_amount(written, reader.span_from(start))
     unit = unit or reader.read_name("a unit of time", hint=HINT).text
     return scale_unit(f"-{amount}" if minus else amount, unit, reader.span_from(start))
+
+
+def read_interval(node: exp.Interval) -> int | None:
+    """Microseconds of INTERVAL '5' SECOND in a tree; None if it is no literal."""
+    if not isinstance(node.this, exp.Literal):
+        return None
+    amount, unit = split_amount(node.this.name, span_of(node))
+    unit = unit or (node.unit.name if node.unit is not None else "")
+    return scale_unit(amount, unit, span_of(node)) // MICROSECOND
 
 
 def split_amount(written: str, span: Span | None) -> tuple[str, str]:

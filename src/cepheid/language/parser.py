@@ -32,7 +32,7 @@ from cepheid.language.dialect import CLAUSE, Cepheid, CepheidParser
 from cepheid.language.element_tokens import join_elements
 from cepheid.language.lift_windows import lift_windows
 from cepheid.language.places import span_of
-from cepheid.language.syntax import EventClause, ParsedQuery, SequenceClause
+from cepheid.language.syntax import EventClause, ParsedQuery, SequenceClause, StreamWindowClause
 from cepheid.language.token_reader import place_problem
 
 __all__ = ["parse_query", "span_of"]
@@ -165,7 +165,10 @@ def name_table(clause: EventClause) -> exp.Identifier:
 
 def list_parts(clause: EventClause) -> Iterator[exp.Expression]:
     """The trees inside a clause, its input first."""
-    if not isinstance(clause, SequenceClause):
+    if isinstance(clause, StreamWindowClause):
+        yield clause.source
+        yield from (part for part in (*clause.partition_by, clause.opens, clause.closes) if part is not None)
+    elif not isinstance(clause, SequenceClause):
         yield clause.source
         yield from clause.partition_by
         yield from (measure.expression for measure in clause.measures)

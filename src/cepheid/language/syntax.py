@@ -196,8 +196,47 @@ class SequenceClause:
         return Span(self.span.start, self.span.start + len("PATTERN"))
 
 
+@dataclass(frozen=True, slots=True)
+class StreamWindowClause:
+    """<input> [ [PARTITION BY ..] [ORDER BY ..] ROWS n | RANGE d | SESSION d | FROM p UNTIL q [SLIDE s] ] as an item
+    of FROM.
+
+    size: events (rows) or a duration, None for UNBOUNDED; slide: None if the window moves with every event.
+    """
+
+    placeholder: str
+    source: exp.Expression
+    partition_by: tuple[exp.Expression, ...]
+    order_by: tuple[OrderTerm, ...]
+    kind: Literal["rows", "range", "session", "semantic"]
+    size: int | timedelta | None
+    slide: int | timedelta | None
+    opens: exp.Expression | None
+    closes: exp.Expression | None
+    span: Span
+    size_span: Span | None = None
+    slide_span: Span | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class OutputClause:
+    """OUTPUT ON EVENT | ON EXPIRY | ON CLOSE | EVERY n EVENTS | EVERY <duration>."""
+
+    when: Literal["event", "expiry", "close", "time", "count"]
+    every: int | timedelta | None
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeStream:
+    """ISTREAM, DSTREAM or RSTREAM of a SELECT."""
+
+    kind: Literal["istream", "dstream", "rstream"]
+    span: Span
+
+
 RowPatternClause = MatchRecognizeClause | WindowClause
-EventClause = RowPatternClause | SequenceClause
+EventClause = RowPatternClause | SequenceClause | StreamWindowClause
 
 
 @dataclass(frozen=True, slots=True)

@@ -115,6 +115,17 @@ class TokenReader(TrinoParser):
         if not self.take_words(*words):
             self.refuse_next(" ".join(words), hint=hint)
 
+    def at_mark(self, mark: TokenType) -> bool:
+        return bool(self._curr) and self._curr.token_type == mark
+
+    def kind_after(self) -> TokenType | None:
+        """The kind of the token behind the next one."""
+        return self._next.token_type if self._next else None
+
+    def word_after(self, mark: TokenType) -> str:
+        """The token behind the next one in capitals, if the next one is of this kind."""
+        return self.quote(self._next).upper() if self.at_mark(mark) and self._next else ""
+
     def take_mark(self, mark: TokenType) -> bool:
         return self._match(mark)
 

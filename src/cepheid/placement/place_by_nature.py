@@ -1,12 +1,12 @@
-"""Place each vertex where its nature puts it: relations at the host, patterns at our engines.
+"""Place each vertex where its nature puts it: relations at the host, patterns, windows and their joins at our engines.
 
-A pattern with keys runs on as many engines as there are, split by those keys; without keys, on one.
+A stateful vertex with keys runs on as many engines as there are, split by those keys; without keys, on one.
 """
 
 from __future__ import annotations
 
-from cepheid.graph.node import PlanNode
-from cepheid.graph.operators import RowPattern, Sequence
+from cepheid.graph.node import EngineNode, PlanNode
+from cepheid.graph.operators import HostWindow, Relation, WindowAggregate, WindowJoin
 from cepheid.graph.query_graph import QueryGraph
 from cepheid.placement.placed_graph import Place, PlacedGraph
 
@@ -16,6 +16,22 @@ def place_by_nature(graph: QueryGraph) -> PlacedGraph:
 
 
 def _place_of(node: PlanNode) -> Place:
-    if isinstance(node, RowPattern | Sequence):
-        return Place("engines", tuple(f"_key{number}" for number in range(node.keys)))
-    return Place("host" if node.role == "operator" else "user")
+    if isinstance(node, EngineNode):
+        return Place("engines", tuple(f"_key{number}" for number in range(node.split)), _explain(node))
+    return Place("host" if node.role == "operator" else "user", why=_explain(node))
+
+
+def _explain(node: PlanNode) -> str:
+    """Why a window or a join is where it is."""
+    match node:
+        case WindowAggregate(keys=keys):
+            return "each key has windows of its own" if keys else "the window is of the whole stream"
+        case WindowJoin(keys=keys, split=split):
+            if split:
+                return "only events of equal keys join"
+            return "a window that counts must see every event" if keys else "events of any keys may join"
+        case HostWindow():
+            return "windows told by time alone are a GROUP BY over whole tables"
+        case Relation(inputs=inputs) if len(inputs) > 1:
+            return "no windows are joined, the rest is SQL"
+    return ""

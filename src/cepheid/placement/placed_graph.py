@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from cepheid.graph.operators import WindowAggregate, WindowJoin
 from cepheid.graph.query_graph import QueryGraph
 
 Site = Literal["user", "host", "engines"]
@@ -16,15 +17,18 @@ class Place:
     """user: given or taken by the user; host: the host's SQL engine (Spark SQL, DuckDB); engines: our kernel.
 
     `parallel_by` names the columns whose values may be handled apart; empty at engines: one engine for all.
+    why: in a few words, where that is not plain.
     """
 
     site: Site
     parallel_by: tuple[str, ...] = ()
+    why: str = ""
 
     def show(self) -> str:
-        if self.site != "engines":
-            return self.site
-        return f"engines, by {', '.join(self.parallel_by)}" if self.parallel_by else "one engine"
+        place: str = self.site if self.site != "engines" else "one engine"
+        if self.parallel_by:
+            place = f"engines, by {', '.join(self.parallel_by)}"
+        return f"{place}: {self.why}" if self.why else place
 
 
 @dataclass(frozen=True)
@@ -34,6 +38,24 @@ class PlacedGraph:
 
     def notes(self) -> dict[str, str]:
         return {vertex: place.show() for vertex, place in self.places.items()}
+
+    def engines(self) -> list[list[str]]:
+        """The vertices that run in engines; windows over the same events share one, and keep those events once."""
+        shared: dict[object, list[str]] = {}
+        for vertex in self.at_engines():
+            node = self.graph.vertices[vertex]
+            if isinstance(node, WindowAggregate | WindowJoin):
+                parts = node.parts if isinstance(node, WindowJoin) else ()
+                alike = (type(node), tuple(self.graph.inputs(vertex)), node.keys, node.order, parts)
+                shared.setdefault(alike, []).append(vertex)
+            else:
+                shared[vertex] = [vertex]
+        return list(shared.values())
+
+    def chained(self) -> set[str]:
+        """The vertices in engines that read rows of others in engines."""
+        engines = set(self.at_engines())
+        return {name for name in engines if len(engines & set(self.graph.reach(name, self.graph.inputs))) > 1}
 
     def at_engines(self) -> list[str]:
         return [vertex for vertex in self.graph.order if self.places[vertex].site == "engines"]

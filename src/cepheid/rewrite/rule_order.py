@@ -6,8 +6,10 @@ from collections.abc import Callable
 
 from cepheid.graph.query_graph import QueryGraph
 from cepheid.rewrite.rules.drop_unplayable_events import drop_unplayable_events
+from cepheid.rewrite.rules.leave_windows_to_host import leave_windows_to_host
 from cepheid.rewrite.rules.merge_adjacent_filters import merge_adjacent_filters
 from cepheid.rewrite.rules.move_conditions_to_host import move_conditions_to_host
+from cepheid.rewrite.rules.part_windows_by_group import part_windows_by_group
 from cepheid.rewrite.rules.prune_columns import prune_columns
 from cepheid.rewrite.rules.push_filter_below_project import push_filter_below_project
 from cepheid.rewrite.rules.push_filter_below_row_pattern import push_filter_below_row_pattern
@@ -22,5 +24,9 @@ RULES: tuple[Rule, ...] = (
     prune_columns,
 )
 
-# where events are carried from the host to another process
-CARRYING_RULES: tuple[Rule, ...] = (*RULES[:-1], move_conditions_to_host, RULES[-1])
+# where events are carried from the host to other processes, of which there are many
+_CARRYING: tuple[Rule, ...] = (*RULES[:-1], move_conditions_to_host, RULES[-1])
+CARRYING_RULES: tuple[Rule, ...] = (*_CARRYING, part_windows_by_group)
+
+# and where, besides, the host has whole tables
+WHOLE_TABLE_RULES: tuple[Rule, ...] = (*_CARRYING, leave_windows_to_host, part_windows_by_group)

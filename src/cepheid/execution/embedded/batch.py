@@ -1,4 +1,4 @@
-"""A whole query over whole tables: walk the graph once, from producers to the consumer."""
+"""A whole query over whole tables: walk the graph once, from producers to the consumers."""
 
 from __future__ import annotations
 
@@ -9,15 +9,26 @@ import pyarrow as pa
 from cepheid.event_time import BEGINNING
 from cepheid.execution.embedded.relations import run_relational
 from cepheid.execution.engine import Engine
-from cepheid.graph.operators import RowPattern, Sequence, Sink, Source
+from cepheid.execution.lookup.join_table import join_table, open_lookup
+from cepheid.graph.node import EngineNode
+from cepheid.graph.operators import Sink, Source, TableJoin
 from cepheid.measurement import Counts
 from cepheid.placement.placed_graph import PlacedGraph
+from cepheid.tables import Database, Table
 
 
-def run_batch(placed: PlacedGraph, tables: Mapping[str, pa.Table], twin: str = "compiled") -> tuple[pa.Table, Counts]:
-    """The rows of the query, and what was counted on the way."""
+def run_batch(
+    placed: PlacedGraph,
+    tables: Mapping[str, pa.Table],
+    twin: str = "compiled",
+    lookups: Mapping[str, Table | Database] | None = None,
+) -> tuple[dict[str, pa.Table], Counts]:
+    """The rows of each query by its name, and what was counted on the way; lookups: tables that events are looked up
+    in."""
     graph = placed.graph
+    together = {vertex: group for group in placed.engines() for vertex in group}
     made: dict[str, pa.Table] = {}
+    results: dict[str, pa.Table] = {}
     counts = Counts()
     for vertex in graph.order:
         node = graph.vertices[vertex]
@@ -25,19 +36,30 @@ def run_batch(placed: PlacedGraph, tables: Mapping[str, pa.Table], twin: str = "
         match node:
             case Source(name=name, columns=columns):
                 made[vertex] = tables[name].select(list(columns))
-            case RowPattern() | Sequence():
-                made[vertex] = _run_pattern(node, inputs, twin, counts)
-            case Sink():
-                return inputs[0], counts
+            case EngineNode():
+                if vertex not in made:
+                    nodes = [_engine_node(placed, member) for member in together[vertex]]
+                    found = _run_engine(nodes, inputs, twin, counts)
+                    made |= dict(zip(together[vertex], found, strict=True))
+            case TableJoin(table=table):
+                made[vertex] = join_table(node, inputs[0], open_lookup(node, (lookups or {}).get(table)))
+            case Sink(query=query):
+                results[query] = inputs[0]
             case _:
                 made[vertex] = run_relational(node, inputs)
-    raise AssertionError("a graph ends in a consumer")
+    return results, counts
 
 
-def _run_pattern(node: RowPattern | Sequence, inputs: list[pa.Table], twin: str, counts: Counts) -> pa.Table:
-    engine = Engine([node], [table.schema for table in inputs], twin)
-    cells = pa.concat_tables([*engine.push(inputs, BEGINNING), *engine.finish()])
+def _engine_node(placed: PlacedGraph, vertex: str) -> EngineNode:
+    node = placed.graph.vertices[vertex]
+    assert isinstance(node, EngineNode), f"{vertex} runs in an engine"
+    return node
+
+
+def _run_engine(nodes: list[EngineNode], inputs: list[pa.Table], twin: str, counts: Counts) -> list[pa.Table]:
+    engine = Engine(nodes, [table.schema for table in inputs], twin)
+    rows = [pa.concat_tables(parts) for parts in zip(engine.push(inputs, BEGINNING), engine.finish(), strict=True)]
     counts.events += engine.counts.events
     counts.rejected += engine.counts.rejected
-    counts.rows += len(cells)
-    return cells
+    counts.rows += sum(map(len, rows))
+    return rows

@@ -20,14 +20,17 @@ from cepheid.compiler import Compilation
 from cepheid.errors import InvalidInput, NotSupportedYet, SnapshotMismatch
 from cepheid.event_time import in_microseconds
 from cepheid.execution.blob import read_blob, write_blob
-from cepheid.execution.embedded.pattern_run import PatternRun
+from cepheid.execution.embedded.engine_run import EngineRun
 from cepheid.execution.embedded.row_wise import PreparedVertex, prepare_vertex
-from cepheid.graph.operators import Relation, RowPattern, Sequence, Sink, Source
+from cepheid.execution.lookup.join_table import join_schema, join_table, open_lookup
+from cepheid.graph.node import EngineNode
+from cepheid.graph.operators import Relation, Sink, Source, TableJoin
 from cepheid.language.row_wise_query import is_row_wise_query
 from cepheid.measurement import Counts
 from cepheid.placement.placed_graph import PlacedGraph
 from cepheid.schema import fit_schema, is_plain_schema, read_table
 from cepheid.settings import Settings
+from cepheid.tables import Database, Table
 
 
 class ContinuousQuery:
@@ -39,30 +42,40 @@ class ContinuousQuery:
         schemas: Mapping[str, pa.Schema],
         settings: Settings,
         snapshot: bytes | None = None,
+        several: bool = False,
+        lookups: Mapping[str, Table | Database] | None = None,
     ) -> None:
+        """several: answers are told by the names of the queries; lookups: tables that events are looked up in."""
+        self._lookups = lookups or {}
         _refuse_unsupported(compilation.placed)
+        self._several = several
         self._schemas = schemas
         self._plain = {name: is_plain_schema(schema) for name, schema in schemas.items()}
         self._empty = {name: schema.empty_table() for name, schema in schemas.items()}
         self._graph = compilation.placed.graph
+        self._together = {vertex: group for group in compilation.placed.engines() for vertex in group}
         self._lateness_us = 0 if settings.lateness is None else in_microseconds(settings.lateness)
-        self._patterns: dict[str, PatternRun] = {}
+        self._runs: dict[str, EngineRun] = {}  # by vertex
         self._others: dict[str, PreparedVertex] = {}
         self._sources: dict[str, tuple[str, list[str]]] = {}
         self._prepare()
-        (sink,) = self._graph.of_role("consumer")
-        (self._result,) = self._graph.inputs(sink)
-        self._order = [(vertex, self._graph.inputs(vertex)) for vertex in self._graph.order if vertex != sink]
+        self._results = self._find_results()
+        self._order = [
+            (vertex, self._graph.inputs(vertex))
+            for vertex in self._graph.order
+            if not isinstance(self._graph.vertices[vertex], Sink)
+        ]
         self._finished = False
         if snapshot is not None:
             self._restore(snapshot)
 
-    def push(self, **batches: Any) -> pa.Table:
-        """Take in events of one or more streams; give the rows that are settled now."""
+    def push(self, **batches: Any) -> Any:
+        """Take in events of one or more streams; give the rows that are settled now: a table, or, if several queries
+        were opened together, one by the name of each."""
         self._refuse_finished()
         return self._run(self._read_batches(batches), last=False)
 
-    def finish(self) -> pa.Table:
+    def finish(self) -> Any:
         """No more events will come: give all rows that are left."""
         self._refuse_finished()
         self._finished = True
@@ -72,35 +85,35 @@ class ContinuousQuery:
         """All the query knows, as bytes; `cep.open(text, ..., snapshot=blob)` goes on from there."""
         self._refuse_finished()
         headers, parts = [], []
-        for pattern in self._patterns.values():
-            header, more = pattern.write_state()
+        for run in self._engines():
+            header, more = run.write_state()
             headers.append(header)
             parts += more
-        return write_blob({"fingerprint": self._fingerprint, "patterns": headers}, parts)
+        return write_blob({"fingerprint": self._fingerprint, "engines": headers}, parts)
 
     def late_events(self) -> pa.Table:
         """Events that came after the horizon had passed them, with the columns that the query reads.
 
         They are taken out of the query; how many there were stays in `counts`.  An event that is late for several
-        patterns is told by each.
+        engines is told by each.
         """
-        return _stack_tables([pattern.take_late() for pattern in self._patterns.values() if pattern.reads_streams])
+        return _stack_tables([run.take_late() for run in self._engines() if run.reads_streams])
 
     @property
     def counts(self) -> Counts:
-        """What was counted by all patterns together."""
-        counted = [pattern.counts.as_dict() for pattern in self._patterns.values()]
+        """What was counted by all engines together."""
+        counted = [run.counts.as_dict() for run in self._engines()]
         return Counts(**{name: sum(each[name] for each in counted) for name in Counts().as_dict()})
 
     @property
-    def schema(self) -> pa.Schema:
-        """The columns of the rows that come out."""
-        return self._schema_of(self._result)
+    def schema(self) -> Any:
+        """The columns of the rows that come out; by name, if several queries were opened together."""
+        return self._tell({name: self._schema_of(vertex) for name, vertex in self._results.items()})
 
     @property
     def _fingerprint(self) -> str:
         """Queries with equal fingerprints understand each other's snapshots."""
-        told = " ".join(pattern.engine.fingerprint for pattern in self._patterns.values())
+        told = " ".join(run.engine.fingerprint for run in self._engines())
         return hashlib.sha256(told.encode()).hexdigest()[:16]
 
     def _prepare(self) -> None:
@@ -110,10 +123,15 @@ class ContinuousQuery:
             match node:
                 case Source(name=name, columns=columns):
                     self._sources[vertex] = (name, list(columns))
-                case RowPattern() | Sequence():
-                    self._patterns[vertex] = PatternRun(self._graph, vertex, inputs, self._patterns, self._lateness_us)
+                case EngineNode():
+                    if vertex not in self._runs:
+                        group = self._together[vertex]
+                        run = EngineRun(self._graph, group, inputs, self._runs, self._lateness_us)
+                        self._runs |= dict.fromkeys(group, run)
                 case Sink():
                     pass
+                case TableJoin(table=table):
+                    self._others[vertex] = _prepare_table_join(node, inputs[0], self._lookups.get(table))
                 case _:
                     self._others[vertex] = prepare_vertex(node, inputs)
 
@@ -121,9 +139,22 @@ class ContinuousQuery:
         if vertex in self._sources:
             name, columns = self._sources[vertex]
             return pa.schema([self._schemas[name].field(column) for column in columns])
-        return self._patterns[vertex].schema if vertex in self._patterns else self._others[vertex].schema
+        run = self._runs.get(vertex)
+        return self._others[vertex].schema if run is None else run.schemas[run.vertices.index(vertex)]
 
-    def _run(self, tables: Mapping[str, pa.Table], last: bool) -> pa.Table:
+    def _engines(self) -> list[EngineRun]:
+        """Each engine once."""
+        return list(dict.fromkeys(self._runs.values()))
+
+    def _find_results(self) -> dict[str, str]:
+        """By the name of each query, the vertex whose rows are its answer."""
+        sinks = [(vertex, node) for vertex, node in self._graph.vertices.items() if isinstance(node, Sink)]
+        return {node.query: self._graph.inputs(vertex)[0] for vertex, node in sinks}
+
+    def _tell(self, results: dict[str, Any]) -> Any:
+        return results if self._several else results["query"]
+
+    def _run(self, tables: Mapping[str, pa.Table], last: bool) -> Any:
         """All vertices over one batch, or over the end."""
         made: dict[str, pa.Table] = {}
         for vertex, sources in self._order:
@@ -132,12 +163,13 @@ class ContinuousQuery:
                 made[vertex] = tables[name].select(columns)
                 continue
             inputs = [made[source] for source in sources]
-            pattern = self._patterns.get(vertex)
-            if pattern is None:
+            run = self._runs.get(vertex)
+            if run is None:
                 made[vertex] = self._others[vertex].run(inputs)
-            else:
-                made[vertex] = pattern.finish(inputs) if last else pattern.push(inputs, tables)
-        return made[self._result]
+            elif vertex not in made:
+                rows = run.finish(inputs) if last else run.push(inputs, tables)
+                made |= dict(zip(run.vertices, rows, strict=True))
+        return self._tell({name: made[vertex] for name, vertex in self._results.items()})
 
     def _restore(self, snapshot: bytes) -> None:
         header, parts = read_blob(snapshot)
@@ -146,8 +178,8 @@ class ContinuousQuery:
                 "this snapshot was taken of another query, or of streams with other columns",
                 hint="open it with the same text and schemas",
             )
-        for pattern, told in zip(self._patterns.values(), header["patterns"], strict=True):
-            pattern.read_state(told, parts[: told["parts"]])
+        for run, told in zip(self._engines(), header["engines"], strict=True):
+            run.read_state(told, parts[: told["parts"]])
             parts = parts[told["parts"] :]
 
     def _read_batches(self, batches: Mapping[str, Any]) -> dict[str, pa.Table]:
@@ -171,6 +203,16 @@ class ContinuousQuery:
             raise InvalidInput("the query is finished", hint="open a new one")
 
 
+def _prepare_table_join(node: TableJoin, schema: pa.Schema, table: Table | Database | None) -> PreparedVertex:
+    lookup = open_lookup(node, table)
+    made = join_schema(node, schema, lookup.schema)
+
+    def run(tables: list[pa.Table]) -> pa.Table:
+        return join_table(node, tables[0], lookup).cast(made) if len(tables[0]) else made.empty_table()
+
+    return PreparedVertex(run, made)
+
+
 def _stack_tables(tables: list[pa.Table]) -> pa.Table:
     """All rows under one another; of columns that have one name and no common type, the first is kept."""
     stacked = tables[0]
@@ -192,16 +234,15 @@ def _can_stack(upper: pa.Schema, lower: pa.Schema, name: str) -> bool:
 
 def _refuse_unsupported(placed: PlacedGraph) -> None:
     """What a continuous query cannot do yet is refused by name."""
-    graph, patterns = placed.graph, placed.at_engines()
-    if not patterns:
-        raise NotSupportedYet("a continuous query with no pattern")
+    graph, engines = placed.graph, placed.at_engines()
     for vertex, node in graph.vertices.items():
         if not isinstance(node, Relation):
             continue
-        is_under = any(name in patterns for name in graph.reach(vertex, graph.outputs))
+        is_under = any(name in engines for name in graph.reach(vertex, graph.outputs))
         if is_under or not is_row_wise_query(node.sql, node.inputs):
-            side = "under a pattern" if is_under else "over the rows of a pattern"
+            side = "under a pattern or window" if is_under else "over rows that go on for ever"
             raise NotSupportedYet(
                 f"a join, grouping, sorting or subquery {side} in a continuous query",
-                hint="use columns, expressions, WHERE and UNION ALL, or run it on Spark",
+                hint="give the stream a window: FROM s [ROWS 500], FROM s [RANGE 1 HOUR]; columns, expressions, WHERE "
+                "and UNION ALL need none",
             )

@@ -8,9 +8,10 @@ import pyarrow as pa
 import sqlglot
 from sqlglot import exp
 
+from cepheid.execution.changes import net_changes
 from cepheid.execution.duck_sql import run_sql
 from cepheid.graph.node import PlanNode
-from cepheid.graph.operators import Filter, Project, Relation
+from cepheid.graph.operators import Changes, Filter, Project, Relation, Union
 from cepheid.graph.operators.project import quote_name
 
 
@@ -60,6 +61,11 @@ def run_relational(node: PlanNode, inputs: list[pa.Table]) -> pa.Table:
             return run_sql(f"SELECT * FROM _input WHERE {predicate}", {"_input": inputs[0]})
         case Project(columns=columns):
             return project_table(columns, inputs[0])
+        case Union(columns=names):
+            united = pa.unify_schemas([table.schema for table in inputs], promote_options="permissive")
+            return pa.concat_tables([table.select(names).cast(united) for table in inputs])
+        case Changes():
+            return net_changes(node, inputs[0])
         case Relation(sql=sql, inputs=names):
             return run_sql(sql, dict(zip(names, inputs, strict=True)))
     raise AssertionError(f"{type(node).__name__} is not relational")

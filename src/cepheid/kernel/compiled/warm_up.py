@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import numpy as np
 
-from cepheid.kernel.columns import Column, Events, Interner
+from cepheid.kernel.columns import Column, Events, Int64s, Interner
+from cepheid.kernel.compiled.join import CompiledJoin
 from cepheid.kernel.compiled.key_index import KeyIndex
 from cepheid.kernel.compiled.positions import navigate_matches, tabulate_positions
+from cepheid.kernel.compiled.row_index import warm_up_row_index
 from cepheid.kernel.compiled.row_pattern import CompiledRowPattern
 from cepheid.kernel.compiled.sequence import CompiledSequence
+from cepheid.kernel.compiled.summaries.warm_up import compile_summaries
+from cepheid.kernel.compiled.windows import CompiledWindows
 from cepheid.kernel.expression import Aggregate, Call, Cell, Constant, Expression, Position
+from cepheid.kernel.join import JoinEvents, JoinInput, JoinProgram
 from cepheid.kernel.pattern import Absent, Concatenation, RowPatternProgram, SequenceProgram, Step, Term
+from cepheid.kernel.window import Evaluation, Summary, Window, WindowEvents, WindowProgram
 
 
 def compile_kernels() -> None:
@@ -31,6 +37,36 @@ def compile_kernels() -> None:
     )
     navigate_matches(tabulate_positions([Position()], found.variables), 0, found.labels, found.begins, found.ends)
     warm_up_sequences(events, later)
+    warm_up_row_index()
+    compile_summaries()
+    warm_up_windows(times, keys)
+    warm_up_joins(times, keys)
+
+
+def warm_up_windows(times: Int64s, keys: Int64s) -> None:
+    """Each way of telling which event is when in which window, and what snapshots of them need."""
+    average = Summary(function="avg", column="x", column_kind="float", kind="float")
+    tick = Evaluation(when="time", every=1)
+    programs = (
+        WindowProgram(window=Window(kind="count", size=1), evaluation=Evaluation(when="event"), summaries=(average,)),
+        WindowProgram(window=Window(kind="time", size=2), evaluation=tick, summaries=(average,)),
+        WindowProgram(window=Window(kind="time", size=1, slide=1), evaluation=Evaluation(when="close"), members=True),
+    )
+    events = WindowEvents(times, keys, (keys,) * len(programs), {"x": Column(np.arange(2.0))})
+    operator = CompiledWindows(programs, Interner())
+    operator.step(events, 1)
+    kept, state = operator.needed(1), operator.keep(1)
+    again = CompiledWindows(programs, Interner())
+    numbers = np.arange(1, dtype=np.int64)
+    needed = WindowEvents(times[kept], keys[kept], (keys[kept],) * len(programs), {"x": Column(np.arange(2.0)[kept])})
+    again.restore(needed, state, numbers, (numbers,) * len(programs))
+    again.step(WindowEvents(times[:0], keys[:0], (keys[:0],) * len(programs), {"x": Column(np.arange(0.0))}), 9, True)
+
+
+def warm_up_joins(times: Int64s, keys: Int64s) -> None:
+    window = JoinInput(kind="count", size=1)
+    program = JoinProgram(inputs=(window, window), preserved=(False, False))
+    CompiledJoin((program,)).step(JoinEvents(times, keys, keys, keys), 0, final=True)
 
 
 def warm_up_sequences(events: Events, later: Expression) -> None:

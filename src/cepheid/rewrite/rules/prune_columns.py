@@ -13,8 +13,22 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from cepheid.graph.node import PlanNode
-from cepheid.graph.operators import Filter, Project, Relation, RowPattern, Sequence, Sink, Source
+from cepheid.graph.node import EngineNode, PlanNode
+from cepheid.graph.operators import (
+    Changes,
+    Filter,
+    HostWindow,
+    Project,
+    Relation,
+    RowPattern,
+    Sequence,
+    Sink,
+    Source,
+    TableJoin,
+    Union,
+    WindowAggregate,
+    WindowJoin,
+)
 from cepheid.graph.query_graph import QueryGraph
 from cepheid.rewrite.sql_text import columns_of
 
@@ -46,6 +60,11 @@ def _narrow(node: PlanNode, needed: _Needed) -> PlanNode:
             return replace(node, columns=tuple(pair for pair in columns if pair[0] in needed) or columns[:1])
         case RowPattern(cells=cells) | Sequence(cells=cells):
             return replace(node, cells=tuple(cell for cell in cells if cell.name in needed) or cells[:1])
+        case WindowAggregate():
+            return _narrow_window(node, needed)
+        case WindowJoin(cells=join_cells, condition=condition) | TableJoin(cells=join_cells, condition=condition):
+            kept = needed | (columns_of(condition) if condition is not None else set())
+            return replace(node, cells=tuple(cell for cell in join_cells if cell.name in kept) or join_cells[:1])
     return node
 
 
@@ -56,9 +75,29 @@ def _reads(node: PlanNode, needed: _Needed) -> _Needed:
             return set().union(*(columns_of(sql) for _, sql in columns))
         case Filter(predicate=predicate):
             return None if needed is None else needed | columns_of(predicate)
-        case RowPattern() | Sequence():
+        case EngineNode():
             layout = ["_time", *(f"_order{number}" for number in range(1, node.order))]
             return {*layout, *(f"_key{number}" for number in range(node.keys)), *node.read_columns()}
+        case TableJoin(cells=cells, keys=keys):
+            return {*(cell.column for cell in cells if cell.input == 0), *(f"_key{n}" for n in range(len(keys)))}
+        case Union(columns=columns):
+            return set(columns)
+        case HostWindow():
+            return set(node.read_columns())
+        case Changes(columns=columns, keys=keys):
+            return {*columns, *keys, "_sign", "_evaluation"}
         case Relation() | Sink():
             return None
     return set()
+
+
+def _narrow_window(node: WindowAggregate, needed: set[str]) -> WindowAggregate:
+    """Cells that order or rank the rows are needed whoever reads them; summaries that no cell tells are not
+    computed."""
+    sorts = [*node.arrangement.order, *(term for cell in node.cells for term in cell.order)]
+    kept = needed | {term.cell for term in sorts}
+    cells = tuple(cell for cell in node.cells if cell.name in kept) or node.cells[:1]
+    told = sorted({cell.number for cell in cells if cell.kind == "summary"})
+    summaries = tuple(node.program.summaries[number] for number in told)
+    cells = tuple(replace(cell, number=told.index(cell.number)) if cell.kind == "summary" else cell for cell in cells)
+    return replace(node, cells=cells, program=replace(node.program, summaries=summaries))

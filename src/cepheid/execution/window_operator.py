@@ -1,0 +1,206 @@
+"""Windows at work on events in order: one kernel for all windows over the same events, cells out of its rows.
+
+Events that WHERE leaves out have their place in the window all the same: they make up groups of their own, of which
+no row is told.
+"""
+
+from __future__ import annotations
+
+import io
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from cepheid.event_time import restore_values
+from cepheid.execution.arrange_rows import arrange_rows, rank_rows
+from cepheid.execution.blob import read_blob, read_table_bytes, write_blob, write_table
+from cepheid.execution.event_log import EventLog
+from cepheid.execution.kernel_arrays import write_summary
+from cepheid.execution.numbering import Numbering
+from cepheid.execution.operator import KeptEvents, kept_events
+from cepheid.graph.cell_types import type_of_summary, type_of_window_cell
+from cepheid.graph.operators import WindowAggregate
+from cepheid.graph.operators.window_aggregate import KEPT, WindowCell
+from cepheid.kernel.columns import Int64s, Interner, read_column
+from cepheid.kernel.compiled.windows import CompiledWindows
+from cepheid.kernel.reference.windows import ReferenceWindows
+from cepheid.kernel.window import WindowEvents, WindowRows, take_rows
+
+Grouping = tuple[str, ...]
+
+
+class WindowOperator:
+    def __init__(self, nodes: list[WindowAggregate], layout: pa.Schema, twin: str) -> None:
+        self._nodes = nodes
+        self._layout = layout
+        types = {field.name: field.type for field in layout}
+        self._summary_types = [[type_of_summary(each, types) for each in node.program.summaries] for node in nodes]
+        self.schemas = [
+            pa.schema([(cell.name, type_of_window_cell(cell, types, summaries)) for cell in node.cells])
+            for node, summaries in zip(nodes, self._summary_types, strict=True)
+        ]
+        self._interner = Interner()
+        keys = [f"_key{number}" for number in range(nodes[0].keys)]
+        self._groupings = [_name_grouping(node) for node in nodes]
+        self._numberings = {
+            grouping: Numbering([*keys, *grouping], layout, self._interner) for grouping in ((), *self._groupings)
+        }
+        self._columns = list(dict.fromkeys(column for node in nodes for column in node.summary_columns()))
+        programs = tuple(node.program for node in nodes)
+        self._kernel: CompiledWindows | ReferenceWindows = (
+            CompiledWindows(programs, self._interner)
+            if twin == "compiled"
+            else ReferenceWindows(programs, self._interner)
+        )
+        self._keeps_events = not isinstance(self._kernel, CompiledWindows) or self._kernel.keeps_events
+        self._log = EventLog(layout)
+        self._base = 0  # events that are no longer in the log: only where none are kept
+
+    def expect(self, count: int) -> None:
+        pass
+
+    def step(self, released: pa.Table, times: Int64s, horizon: int, final: bool) -> list[pa.Table]:
+        if not self._keeps_events:
+            self._base += len(self._log)
+            self._log = EventLog(self._layout)
+        events = self._read_events(released, times)
+        self._log.append(released)
+        if isinstance(self._kernel, CompiledWindows):  # program by program: many of them need no more room than one
+            found = self._kernel.step_each(events, horizon, final)
+        else:
+            found = iter(self._kernel.step(events, horizon, final))
+        return [self._write_rows(number, rows) for number, rows in enumerate(found)]
+
+    def take_dropped(self) -> int:
+        return 0
+
+    def is_waiting(self) -> bool:
+        return self._compiled.is_waiting()
+
+    def floor(self, horizon: int) -> int:
+        return self._compiled.floor(horizon)
+
+    @property
+    def _compiled(self) -> CompiledWindows:
+        assert isinstance(self._kernel, CompiledWindows), "the reference twin runs whole tables"
+        return self._kernel
+
+    # --- state -------------------------------------------------------------------------------------------
+    def count_kept(self) -> int:
+        kept = len(self._log) if self._keeps_events else 0
+        return kept + sum(map(len, self._numberings.values()))
+
+    def count_needed(self, horizon: int) -> int:
+        if self._keeps_events:
+            events = int(self._compiled.needed(horizon).sum())
+            return events + sum(min(len(numbering), events) for numbering in self._numberings.values())
+        return sum(len(numbers) for numbers in self._known_numbers().values())
+
+    def keep(self, horizon: int) -> KeptEvents:
+        table = (
+            self._log.take_rows(self._compiled.needed(horizon)) if self._keeps_events else self._layout.empty_table()
+        )
+        state = io.BytesIO()
+        np.savez(state, **self._compiled.keep(horizon))  # type: ignore[arg-type]
+        numbers = self._known_numbers()
+        header = {
+            "groupings": [[grouping, known.tolist()] for grouping, known in numbers.items()],
+            "texts": self._interner.texts() if self._holds_texts() else [],
+        }
+        rows = [write_table(self._numberings[grouping].take_rows(known)) for grouping, known in numbers.items()]
+        return kept_events(table, write_blob(header, [state.getvalue(), *rows]))
+
+    def replay(self, kept: KeptEvents, times: Int64s, order: Int64s | None) -> None:
+        if not kept.partials:
+            return
+        header, (state, *rows) = read_blob(kept.partials)
+        for text in header["texts"]:
+            self._interner.number_of(text)
+        renumbered: dict[Grouping, Int64s] = {}
+        for (columns, known), told in zip(header["groupings"], rows, strict=True):
+            old, grouping = np.array(known, dtype=np.int64), tuple(columns)
+            renumbered[grouping] = self._numberings[grouping].renumber(old, read_table_bytes(told))
+        table = kept.table if order is None else kept.table.take(pa.array(order))
+        events = self._read_events(table, times)
+        self._log.append(table)
+        arrays = dict(np.load(io.BytesIO(state)))
+        groups = tuple(renumbered[grouping] for grouping in self._groupings)
+        self._compiled.restore(events, arrays, renumbered[()], groups)
+
+    def _known_numbers(self) -> dict[Grouping, Int64s]:
+        """Numbers that the kernel's state tells of, ascending, for each numbering."""
+        known: dict[Grouping, list[Int64s]] = {(): [self._compiled.known_keys()]}
+        for number, grouping in enumerate(self._groupings):
+            known.setdefault(grouping, []).append(self._compiled.known_groups(number))
+        return {grouping: np.unique(np.concatenate(numbers)) for grouping, numbers in known.items()}
+
+    def _holds_texts(self) -> bool:
+        return not self._keeps_events and any(
+            "string" in (summary.column_kind, summary.by_kind)
+            for node in self._nodes
+            for summary in node.program.summaries
+        )
+
+    # --- events in ---------------------------------------------------------------------------------------
+    def _read_events(self, table: pa.Table, times: Int64s) -> WindowEvents:
+        numbers = {grouping: numbering.number(table)[0] for grouping, numbering in self._numberings.items()}
+        columns = {name: read_column(table.column(name), self._interner) for name in self._columns}
+        return WindowEvents(times, numbers[()], tuple(numbers[grouping] for grouping in self._groupings), columns)
+
+    # --- rows out ----------------------------------------------------------------------------------------
+    def _write_rows(self, number: int, rows: WindowRows) -> pa.Table:
+        node, schema = self._nodes[number], self.schemas[number]
+        if node.filtered and len(rows):
+            rows = take_rows(rows, self._find_kept(number, rows))
+        if not len(rows):
+            return schema.empty_table()
+        cells: dict[str, pa.Array | pa.ChunkedArray] = {}
+        for cell in node.cells:  # ranks come last: they look at others
+            if cell.kind != "rank":
+                cells[cell.name] = self._write_cell(number, cell, rows, schema.field(cell.name).type)
+        for cell in node.cells:
+            if cell.kind == "rank":
+                cells[cell.name] = pa.array(rank_rows(cell.function, cell.order, cells, rows.evaluations))
+        table = pa.Table.from_arrays([cells[name] for name in schema.names], schema=schema)
+        order = arrange_rows(node.arrangement, cells, rows.evaluations)
+        return table if order is None else table.take(pa.array(order))
+
+    def _find_kept(self, number: int, rows: WindowRows) -> npt.NDArray[np.bool_]:
+        """bool[rows]: are they about what WHERE leaves in?"""
+        if self._nodes[number].program.members:
+            kept = self._log.take(KEPT, rows.events - self._base)
+        else:
+            kept = self._numberings[self._groupings[number]].take(KEPT, rows.groups)
+        found: npt.NDArray[np.bool_] = kept.to_numpy()
+        return found
+
+    def _write_cell(
+        self, number: int, cell: WindowCell, rows: WindowRows, arrow_type: pa.DataType
+    ) -> pa.Array | pa.ChunkedArray:
+        match cell.kind:
+            case "summary":
+                return write_summary(rows.values[cell.number], arrow_type, self._interner)
+            case "start":
+                return restore_values(rows.starts, arrow_type)
+            case "end":
+                return restore_values(rows.ends, arrow_type)
+            case "moment":
+                return restore_values(rows.moments, arrow_type)
+            case "evaluation":
+                return pa.array(rows.evaluations)
+            case "sign":
+                assert rows.signs is not None, "the program shows changes"
+                return pa.array(rows.signs.astype(np.int64))
+        assert cell.column is not None, f"{cell.kind} reads a column"
+        if cell.kind == "row":
+            return self._log.take(cell.column, rows.events - self._base)
+        return self._numberings[self._groupings[number]].take(cell.column, rows.groups)
+
+
+def _name_grouping(node: WindowAggregate) -> Grouping:
+    """The columns that part the events of a key into groups."""
+    if node.program.members:
+        return ()
+    groups = tuple(f"_group{number}" for number in range(node.groups))
+    return (*groups, KEPT) if node.filtered else groups

@@ -1,0 +1,48 @@
+"""Windows that are a GROUP BY: each event belongs to windows that its time alone tells, and whole tables are at hand.
+
+It is what a WindowAggregate with jumping or hopping time windows ON CLOSE becomes where the host groups quicker than
+our engines (rewrite/rules/leave_windows_to_host.py).  Input and cells are the same.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from cepheid.graph.classification import Classification
+from cepheid.graph.node import PlanNode, plan_node
+from cepheid.graph.operators.window_aggregate import WindowCell, show_summary, show_window
+from cepheid.kernel.window import Summary, Window
+
+
+@plan_node
+class HostWindow(PlanNode):
+    """keys, groups: how many PARTITION BY and GROUP BY columns."""
+
+    implementation: ClassVar[str] = "host_window"
+
+    window: Window
+    summaries: tuple[Summary, ...]
+    cells: tuple[WindowCell, ...]
+    keys: int
+    groups: int = 0
+
+    def classification(self) -> Classification:
+        return Classification(
+            sharing="proc+source",
+            complexity="the windows that hold an event, per event",
+            selectivity="one row per window and group",
+        )
+
+    def parameters(self) -> list[str]:
+        shown = [show_window(self.window), *map(show_summary, self.summaries)]
+        shown += [f"keys={self.keys}", f"groups={self.groups}"]
+        return [*shown, f"cells=[{', '.join(cell.show() for cell in self.cells)}]"]
+
+    def group_columns(self) -> list[str]:
+        """What rows are about, besides the window."""
+        keys = [f"_key{number}" for number in range(self.keys)]
+        return [*keys, *(f"_group{number}" for number in range(self.groups))]
+
+    def read_columns(self) -> list[str]:
+        read = [summary.column for summary in self.summaries if summary.column is not None]
+        return list(dict.fromkeys(["_time", *self.group_columns(), *read]))
