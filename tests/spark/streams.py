@@ -37,14 +37,7 @@ class FedStream:
 
     def run(self, text: str, name: str = "events", **settings: Any) -> Any:
         """Take what was fed since the last run, from the same checkpoint on; gives the StreamingQuery."""
-        result = cep.sql(text, **{name: self.frame()}, **settings)
-        query = (
-            result.writeStream.format("parquet")
-            .option("path", str(self.folder / "out"))
-            .option("checkpointLocation", self.checkpoint)
-            .trigger(availableNow=True)
-            .start()
-        )
+        query = start_query(cep.sql(text, **{name: self.frame()}, **settings), self.folder)
         query.awaitTermination()
         return query
 
@@ -53,4 +46,30 @@ class FedStream:
         return str(self.folder / "checkpoint")
 
     def rows(self) -> pa.Table:
-        return self.spark.read.parquet(str(self.folder / "out")).toArrow()
+        return read_rows(self.spark, self.folder)
+
+
+def start_query(frame: Any, folder: Path) -> Any:
+    """Take what is there now, and end; rows and checkpoint go into the folder."""
+    return (
+        frame.writeStream.format("parquet")
+        .option("path", str(folder / "out"))
+        .option("checkpointLocation", str(folder / "checkpoint"))
+        .trigger(availableNow=True)
+        .start()
+    )
+
+
+def run_some_at_once(frames: list[tuple[Any, Path]], count: int = 3) -> list[Any]:
+    """Each frame as a query with a folder of its own; several share the cores, since each waits a lot."""
+    queries = []
+    for begin in range(0, len(frames), count):
+        running = [start_query(frame, folder) for frame, folder in frames[begin : begin + count]]
+        for query in running:
+            query.awaitTermination()
+        queries += running
+    return queries
+
+
+def read_rows(spark: Any, folder: Path) -> pa.Table:
+    return spark.read.parquet(str(folder / "out")).toArrow()

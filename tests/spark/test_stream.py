@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 import cepheid as cep
-from cepheid.errors import InvalidInput, InvalidOrder, NotSupportedYet, UnboundedState, UnboundedStateWarning
+from cepheid.errors import InvalidInput, InvalidOrder, UnboundedState, UnboundedStateWarning
 from cepheid.execution.spark.direct_ingest import find_parquet_stream
 from cepheid.execution.spark.measurements import read_measurements
 from cepheid.testing import assert_same_rows
@@ -190,11 +190,21 @@ def test_stream_without_event_time_is_refused_before_it_runs(spark: Any, tmp_pat
         cep.sql(by_number, events=stream.frame().withWatermark("ts", "5 seconds"))
 
 
-def test_pattern_over_pattern_is_refused_on_a_stream(spark: Any, tmp_path: Path) -> None:
-    frame = FedStream(spark, tmp_path, SCHEMA).frame().withWatermark("ts", "5 seconds")
-    nested = f"SELECT * FROM ({RISE}) MATCH_RECOGNIZE (ORDER BY at MEASURES p.low AS low PATTERN (p q))"
-    with pytest.raises(NotSupportedYet, match="another pattern"):
-        cep.sql(nested, events=frame)
+def test_pattern_over_pattern(spark: Any, tmp_path: Path) -> None:
+    text = f"SELECT * FROM ({RISE}) MATCH_RECOGNIZE (ORDER BY at MEASURES p.low AS low, q.at AS at PATTERN (p q))"
+    events = make_events(240, seed=3)
+    batches = [
+        *(events.slice(begin, 80) for begin in range(0, 240, 80)),
+        *(closing_events().slice(n, 1) for n in (0, 1)),
+    ]
+    query = cep.open(text, events=SCHEMA)
+    expected = pa.concat_tables([query.push(events=batch) for batch in batches])
+    stream = FedStream(spark, tmp_path, SCHEMA)
+    for batch in batches:
+        stream.feed(batch)
+    stream.run(text, lateness=timedelta(0))
+    assert len(expected) > 2
+    assert_same_rows(stream.rows().cast(expected.schema), expected)
 
 
 def test_unbounded_stream_warns_and_is_refused_when_strict(spark: Any, tmp_path: Path) -> None:

@@ -24,10 +24,11 @@ MOST_ROWS = 1_000_000  # events gathered before they are packed
 Packer = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
 
-def make_packer(port: int, groups: int, keys: int, schema: pa.Schema) -> Packer:
+def make_packer(port: int, groups: int, keys: int, schema: pa.Schema, time: str = "_time") -> Packer:
     """A function for mapInArrow: events with the columns of `schema`, whatever they are called, in, envelopes out.
 
     The types are those of the schema, too: Spark labels times with the zone of the session, envelopes with UTC.
+    time: the column of `schema` that tells how far time has come.
     """
 
     def pack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -37,7 +38,7 @@ def make_packer(port: int, groups: int, keys: int, schema: pa.Schema) -> Packer:
         sequence = (context.partitionId() if context else 0) << 32
         for table in _gather(batches):
             events = table.rename_columns(schema.names).cast(schema)
-            yield pack_table(events, port, groups, keys, sequence, newest_time(events.column("_time")))
+            yield pack_table(events, port, groups, keys, sequence, newest_time(events.column(time)))
             sequence += 1
 
     return pack

@@ -14,9 +14,10 @@ def read_measurements(query: Any) -> list[BatchMeasurement]:
 
 
 def _read_progress(progress: Any) -> BatchMeasurement:
-    counted = progress["observedMetrics"].get("cepheid")
+    counted = [told for name, told in progress["observedMetrics"].items() if name.startswith("cepheid")]
     counts = {
-        name: int(counted[name] or 0) if counted else 0 for name in ("events", "rows", "late", "rejected", "dropped")
+        name: sum(int(told[name] or 0) for told in counted)
+        for name in ("events", "rows", "late", "rejected", "dropped")
     }
     duration_ms = float(progress["durationMs"].get("triggerExecution", 0))
     watermark = progress["eventTime"].get("watermark")

@@ -25,7 +25,7 @@ from cepheid.execution.blob import read_blob, write_table
 from cepheid.execution.engine import Engine, name_events
 from cepheid.execution.spark.envelopes import open_envelopes
 from cepheid.execution.state_segments import StoredState, load_state, plan_change
-from cepheid.graph.operators import RowPattern, Sequence
+from cepheid.graph.node import EngineNode
 
 COUNTED = ("events", "rejected", "late", "rows", "dropped")
 OUTPUT_SCHEMA = ", ".join([*(f"{name} long" for name in COUNTED), "payload binary"])
@@ -35,10 +35,10 @@ _engines: dict[tuple[str, int], tuple[str, Engine, StoredState]] = {}
 
 
 @dataclass(frozen=True)
-class PatternTask:
-    """What the workers are told: the pattern, its inputs and their delays, its origin and the names of its columns."""
+class EngineTask:
+    """What the workers are told: the vertex, its inputs and their delays, its origin and the names of its columns."""
 
-    node: RowPattern | Sequence
+    node: EngineNode
     schemas: list[pa.Schema]
     delays_us: list[int]
     origin: str
@@ -48,10 +48,10 @@ class PatternTask:
         return Engine([self.node], self.schemas, origin=self.origin)
 
 
-class PatternProcessor(StatefulProcessor):
-    """Runs one pattern vertex for the key groups of a partition."""
+class EngineProcessor(StatefulProcessor):
+    """Runs one stateful vertex for the key groups of a partition."""
 
-    def __init__(self, task: PatternTask) -> None:
+    def __init__(self, task: EngineTask) -> None:
         self._task = task
         self._schemas = task.schemas
 

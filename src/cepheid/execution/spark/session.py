@@ -10,7 +10,7 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from cepheid.execution.spark.host import STREAM_SETTINGS
+from cepheid.execution.spark.engine_stage import STREAM_SETTINGS
 from cepheid.execution.spark.java import prepare_java
 
 

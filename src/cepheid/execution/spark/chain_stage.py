@@ -1,0 +1,92 @@
+"""Windows and patterns over the rows of others, on a stream: all of them in one engine.
+
+    pack raw events into envelopes ─▶ one group ─▶ a continuous query (embedded/continuous.py) ─▶ cells of the topmost
+
+What the upper one reads is ordered by the moments of the lower one, and how far those have come is known only where
+both are: so they run together, over all events, as they do in one process.  What lies above the topmost runs in
+Spark SQL.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import timedelta
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+
+from cepheid.errors import NotSupportedYet
+from cepheid.execution.spark.chain_processor import ChainProcessor, ChainTask
+from cepheid.execution.spark.direct_ingest import DirectInput, find_parquet_stream, make_reader
+from cepheid.execution.spark.engine_stage import prepare_session, run_stateful
+from cepheid.execution.spark.envelopes import ENVELOPE_SCHEMA, make_packer
+from cepheid.execution.spark.schemas import arrow_schema, number_columns, quote_name
+from cepheid.execution.spark.watermarks import read_delay
+from cepheid.graph.column_origin import trace_columns
+from cepheid.graph.node import EngineNode
+from cepheid.graph.operators import Sink, Source
+from cepheid.graph.query_graph import QueryGraph
+
+
+def run_chain_on_stream(graph: QueryGraph, vertex: str, frames: Mapping[str, DataFrame]) -> DataFrame:
+    """The cells of the topmost stateful vertex; `frames` have watermarks."""
+    lower = _take_below(graph, vertex)
+    times = _find_times(lower)
+    read = {name: _columns_read(lower, name) for name in times}
+    schemas = {
+        name: pa.schema([arrow_schema(frames[name]).field(column) for column in columns])
+        for name, columns in read.items()
+    }
+    lateness = max(read_delay(frames[name], column) for name, column in times.items())
+    task = ChainTask(lower, schemas, timedelta(microseconds=lateness))
+    cells = task.open_query().schema
+    prepare_session(next(iter(frames.values())).sparkSession)
+    packed: DataFrame | None = None
+    for port, (name, time) in enumerate(times.items()):
+        envelopes = _pack(frames[name], Source(name=name, columns=tuple(read[name])), time, port, schemas[name])
+        packed = envelopes if packed is None else packed.union(envelopes)
+    assert packed is not None, "a chain reads streams"
+    return run_stateful(packed, ChainProcessor(task), cells, f"cepheid {vertex}", "none")
+
+
+def _take_below(graph: QueryGraph, vertex: str) -> QueryGraph:
+    """A vertex and what feeds it, as a query of its own."""
+    below = graph.reach(vertex, graph.inputs)
+    edges = tuple(edge for edge in graph.edges if edge.target in below)
+    lower, _ = QueryGraph({name: graph.vertices[name] for name in below}, edges).add(Sink(), [vertex])
+    return lower
+
+
+def _find_times(graph: QueryGraph) -> dict[str, str]:
+    """The streams, each with the column that orders it."""
+    times: dict[str, str] = {}
+    for vertex, node in graph.vertices.items():
+        below = [graph.vertices[name] for name in graph.reach(vertex, graph.inputs) if name != vertex]
+        if not isinstance(node, EngineNode) or any(isinstance(other, EngineNode) for other in below):
+            continue
+        for feed in graph.inputs(vertex):
+            origins = trace_columns(graph, feed, "_time")
+            if origins is None or any(times.setdefault(source.name, time) != time for source, time in origins):
+                raise NotSupportedYet(
+                    "a window or pattern over the rows of another, on a stream that is made by a subquery or ordered "
+                    "by different columns",
+                    hint="write the rows of the first to a sink, and run the second on that",
+                )
+    streams = {node.name for node in graph.vertices.values() if isinstance(node, Source)}
+    assert streams == set(times), "every stream is read by a stateful vertex"
+    return times
+
+
+def _columns_read(graph: QueryGraph, stream: str) -> list[str]:
+    sources = [node for node in graph.vertices.values() if isinstance(node, Source) and node.name == stream]
+    return list(dict.fromkeys(column for source in sources for column in source.columns))
+
+
+def _pack(frame: DataFrame, source: Source, time: str, port: int, schema: pa.Schema) -> DataFrame:
+    """All events in envelopes of one group."""
+    stream = find_parquet_stream(frame)
+    if stream is not None:
+        reader = make_reader(DirectInput(stream, source, [], time), schema, port, 1, 0)
+        return stream.files(frame).mapInArrow(reader, ENVELOPE_SCHEMA)
+    picked = frame.select(*map(quote_name, source.columns))
+    return number_columns(picked).mapInArrow(make_packer(port, 1, 0, schema, time), ENVELOPE_SCHEMA)

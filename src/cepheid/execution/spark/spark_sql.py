@@ -1,0 +1,67 @@
+"""SQL as Spark SQL runs it: whole queries over DataFrames, and the types of their columns."""
+
+from __future__ import annotations
+
+import logging
+import uuid
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+import pyarrow as pa
+import sqlglot
+from pyspark.errors import AnalysisException, ParseException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.types import from_arrow_schema
+from sqlglot import exp
+
+from cepheid.errors import InvalidInput, InvalidQuery
+from cepheid.execution.spark.schemas import arrow_schema
+
+
+def run_sql(spark: SparkSession, sql: str, frames: Mapping[str, DataFrame]) -> DataFrame:
+    """A query over DataFrames, by names that nobody else uses and that are gone afterwards."""
+    views = {name: f"_cepheid_{uuid.uuid4().hex}" for name in frames}
+    try:
+        for name, frame in frames.items():
+            frame.createOrReplaceTempView(views[name])
+        with _quiet_logger():
+            return spark.sql(translate_sql(sql, views))
+    except (AnalysisException, ParseException) as problem:
+        told = str(problem).splitlines()[0].partition(" SQLSTATE:")[0]  # its line and place are not the user's
+        raise InvalidQuery(f"Spark SQL refuses this: {told}") from None
+    finally:
+        for view in views.values():
+            spark.catalog.dropTempView(view)
+
+
+@contextmanager
+def _quiet_logger() -> Iterator[None]:
+    """PySpark logs what it refuses, with the JVM's whole stack; we tell it in our own words."""
+    logger = logging.getLogger("SQLQueryContextLogger")
+    before, logger.disabled = logger.disabled, True
+    try:
+        yield
+    finally:
+        logger.disabled = before
+
+
+def describe_sql(spark: SparkSession, sql: str, schemas: Mapping[str, pa.Schema]) -> pa.Schema:
+    empty = {name: spark.createDataFrame([], from_arrow_schema(schema)) for name, schema in schemas.items()}
+    return arrow_schema(run_sql(spark, sql, empty))
+
+
+def translate_sql(sql: str, tables: Mapping[str, str] | None = None) -> str:
+    parsed = sqlglot.parse_one(sql, dialect="trino")
+    for table in parsed.find_all(exp.Table) if tables else ():
+        if tables and table.name in tables:
+            if not table.alias:
+                table.set("alias", exp.TableAlias(this=exp.to_identifier(table.name, quoted=True)))
+            table.set("this", exp.to_identifier(tables[table.name]))
+    return parsed.sql(dialect="spark")
+
+
+def active_session() -> SparkSession:
+    spark = SparkSession.getActiveSession()
+    if spark is None:
+        raise InvalidInput("there is no Spark session", hint="give at least one DataFrame")
+    return spark
