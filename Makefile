@@ -24,9 +24,10 @@ lint: setup ## Check style, types and layers only
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
 
-bench: setup ## Measure the kernel, patterns, pushes, then Spark
+bench: setup ## Measure the kernel, patterns, windows, pushes, then Spark
 	$(BIN)/cepheid bench kernel
 	$(BIN)/cepheid bench patterns
+	$(BIN)/cepheid bench windows
 	$(BIN)/cepheid bench latency
 	$(BIN)/cepheid bench spark
 
@@ -50,7 +51,7 @@ $(VENV)/.installed: pyproject.toml $(VENV)/.created
 	@$(FIND_JAVA) 2>/dev/null || { \
 		echo "No Java 17 or newer on this machine: installing one into $(VENV)"; \
 		$(PIP_INSTALL) --no-build-isolation --editable '.[test,java]' && $(FIND_JAVA); }
-	@echo "Compiling the kernels (a minute, once)"
+	@echo "Compiling the kernels (a minute or two, once)"
 	@$(BIN)/python -c 'from cepheid.kernel.compiled.warm_up import compile_kernels; compile_kernels()'
 	@touch $@
 

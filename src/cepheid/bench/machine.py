@@ -6,6 +6,7 @@ import ctypes
 import os
 import platform
 import subprocess
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,12 @@ def _commit() -> str | None:
     except (OSError, subprocess.SubprocessError):
         return None
     return found.stdout.strip()
+
+
+def return_memory() -> None:
+    """Give memory that is free back to the system, so that what is left is in use."""
+    with suppress(OSError, AttributeError):
+        ctypes.CDLL("libc.so.6").malloc_trim(0)
 
 
 def keep_memory() -> None:

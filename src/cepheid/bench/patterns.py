@@ -6,12 +6,8 @@ down slows both.
 
 from __future__ import annotations
 
-import os
 import statistics
 import tempfile
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -23,6 +19,7 @@ from rich.progress import track
 
 import cepheid as cep
 from cepheid.bench.machine import describe_machine, keep_memory
+from cepheid.bench.one_core import one_core, time_action
 from cepheid.bench.pattern_queries import PATTERNS
 from cepheid.bench.spark import WARM_UP, measure_stream
 from cepheid.bench.study_data import generate_events
@@ -51,20 +48,6 @@ def measure_patterns(events: int, repeats: int, on_spark: bool) -> dict[str, Any
     return {**result, "spark": _measure_spark(table, events)} if on_spark else result
 
 
-@contextmanager
-def one_core() -> Iterator[None]:
-    """Keep this process on one core."""
-    if not hasattr(os, "sched_setaffinity"):
-        yield
-        return
-    before = os.sched_getaffinity(0)
-    os.sched_setaffinity(0, {min(before)})
-    try:
-        yield
-    finally:
-        os.sched_setaffinity(0, before)
-
-
 def _measure_embedded(table: pa.Table, repeats: int) -> dict[str, Any]:
     ids = table.column("id").to_numpy()
     found: dict[str, Any] = {}
@@ -72,8 +55,8 @@ def _measure_embedded(table: pa.Table, repeats: int) -> dict[str, Any]:
         rows = {len(cep.sql(text, events=table)) for _ in range(WARM_UP_RUNS)}.pop()
         sorts, runs = [], []
         for _ in range(repeats):
-            sorts.append(_time(lambda: np.argsort(ids)))
-            runs.append(_time(lambda text=text: cep.sql(text, events=table)))  # type: ignore[misc]
+            sorts.append(time_action(lambda: np.argsort(ids)))
+            runs.append(time_action(lambda text=text: cep.sql(text, events=table)))  # type: ignore[misc]
         found[name] = _tell(len(table), rows, statistics.median(sorts), runs)
     return found
 
@@ -93,7 +76,7 @@ def _measure_spark(table: pa.Table, events: int) -> dict[str, Any]:
                 runs = [
                     measure_stream(spark, table, 4, folder / f"{place}-{number}", run) for number in range(SPARK_RUNS)
                 ]
-                sort_s = _time(lambda: np.argsort(ids))
+                sort_s = time_action(lambda: np.argsort(ids))
                 found[title] = _tell(events, runs[0]["rows"], sort_s, [one["s"] for one in runs])
         finally:
             spark.stop()
@@ -110,9 +93,3 @@ def _tell(events: int, rows: int, sort_s: float, runs: list[float]) -> dict[str,
         "sort_s": round(sort_s, 3),
         "ratio_to_sort": round(sort_s / median, 2),
     }
-
-
-def _time(action: Callable[[], Any]) -> float:
-    began = time.perf_counter()
-    action()
-    return time.perf_counter() - began

@@ -13,11 +13,11 @@ MAX_ID = 10_000
 BEGIN_US = 1_767_225_600_000_000  # 2026-01-01
 
 
-def generate_events(count: int, seed: int = 1) -> pa.Table:
+def generate_events(count: int, seed: int = 1, max_id: int = MAX_ID) -> pa.Table:
     """`count` events, in order of time, `RATE_PER_S` to the second."""
     random = np.random.default_rng(seed)
     times = BEGIN_US + np.arange(count) * (1_000_000 // RATE_PER_S)
-    columns: dict[str, pa.Array] = {"id": pa.array(random.integers(1, MAX_ID + 1, count, dtype=np.int32))}
+    columns: dict[str, pa.Array] = {"id": pa.array(random.integers(1, max_id + 1, count, dtype=np.int32))}
     for number in range(1, 6):
         columns[f"a{number}"] = pa.array(random.uniform(1.0, 100.0, count))
     columns["ts"] = pa.array(times, pa.int64()).cast(pa.timestamp("us", tz="UTC"))

@@ -61,6 +61,22 @@ def patterns(
 
 
 @bench.command()
+def windows(
+    events: Annotated[int, typer.Option(help="How many events")] = 5_000_000,
+    repeats: Annotated[int, typer.Option(help="How often")] = 5,
+    hours: Annotated[int, typer.Option(help="How long the window of Q6 is, and how long it runs, in event time")] = 12,
+    rate: Annotated[int, typer.Option(help="Events per second of event time, for Q6")] = 100_000,
+    as_json: AsJson = False,
+    save: Save = None,
+) -> None:
+    """Windows, joins and what they need in memory, on one core, against a numpy sort."""
+    from cepheid.bench.windows import measure_windows
+
+    with told_plainly():
+        _show(measure_windows(events, repeats, hours, rate), as_json, save)
+
+
+@bench.command()
 def latency(
     rate: Annotated[int, typer.Option(help="Events per second")] = 10_000,
     seconds: Annotated[float, typer.Option(help="For how long, each pattern")] = 6.0,
