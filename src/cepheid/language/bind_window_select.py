@@ -30,7 +30,7 @@ from cepheid.language.dialect import CHANGES, OUTPUT
 from cepheid.language.places import span_of
 from cepheid.language.stream_layout import MOMENT, StreamLayout
 from cepheid.language.syntax import ChangeStream, OutputClause, StreamWindowClause
-from cepheid.language.window_summaries import bind_summary, is_summary
+from cepheid.language.window_summaries import bind_summary, is_summary, put_scale_back
 
 BOUNDS = {"window_start": "start", "window_end": "end"}
 RANKS = {exp.Rank: "rank", exp.DenseRank: "dense_rank", exp.RowNumber: "row_number"}
@@ -51,6 +51,7 @@ class WindowSelect:
     groups: list[exp.Expr] = field(default_factory=list)
     outputs: list[tuple[str, exp.Expr]] = field(default_factory=list)
     having: exp.Expr | None = None
+    scales: dict[str, int] = field(default_factory=dict)  # by cell: digits behind the point of a decimal
 
     def bind(self) -> None:
         self._refuse_parts()
@@ -167,7 +168,9 @@ class WindowSelect:
         """The expression over cells."""
         cell = self._find_cell(expression)
         if cell is not None:
-            return self._cell_column(cell, expression)
+            column = self._cell_column(cell, expression)
+            scale = self.scales.get(column.name, 0)
+            return put_scale_back(column, scale) if scale else column
         if isinstance(expression, exp.Column):
             raise self._tell_column(expression)
         if isinstance(expression, exp.Query | exp.Exists):
@@ -190,6 +193,8 @@ class WindowSelect:
             bound = bind_summary(node, self.layout, self.python)
             self.summaries.setdefault(bound.summary, bound.type)
             number = list(self.summaries).index(bound.summary)
+            if bound.scale:
+                self.scales[f"_a{number}"] = bound.scale
             return WindowCell(name=f"_a{number}", kind="summary", number=number)
         if (
             isinstance(node, exp.Column)
@@ -263,6 +268,8 @@ class WindowSelect:
         elif isinstance(written, exp.Column) and not written.table:
             found = next((sql for name, sql in self.outputs if name.lower() == written.name.lower()), None)
         found = found if found is not None else self._rewrite(written)
+        if isinstance(found, exp.Mul) and len(inside := list(found.find_all(exp.Column))) == 1:
+            found = inside[0] if inside[0].name in self.scales else found  # a decimal sorts like its whole number
         if not isinstance(found, exp.Column) or found.name not in self.cells:
             raise NotSupportedYet(
                 "ORDER BY an expression over a window", span=span_of(term), hint="order by a column or an aggregate"

@@ -7,6 +7,8 @@ from itertools import count
 
 from sqlglot import exp
 
+from cepheid.errors import InvalidQuery, Span
+
 
 def list_joins(query: exp.Select) -> list[exp.Expr]:
     """The joins of FROM, in the order in which they are written."""
@@ -17,6 +19,15 @@ def list_joins(query: exp.Select) -> list[exp.Expr]:
 def split_conditions(condition: exp.Expr) -> list[exp.Expr]:
     """The parts that must all hold."""
     return list(condition.flatten()) if isinstance(condition, exp.And) else [condition.unnest()]
+
+
+def refuse_double_items(names: list[str], span: Span | None) -> None:
+    """Two items of FROM under one name: no column of either could be told from the other's."""
+    seen: set[str] = set()
+    for name in names:
+        if name.lower() in seen:
+            raise InvalidQuery(f'FROM has two items called "{name}"', span=span, hint=f"rename one: ... AS {name}_2")
+        seen.add(name.lower())
 
 
 def suffix_name(name: str) -> Iterator[str]:

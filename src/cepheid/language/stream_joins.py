@@ -9,7 +9,7 @@ from cepheid.graph.operators import Filter, Project, Source
 from cepheid.language.bind_match_recognize import refuse_double_names
 from cepheid.language.bind_table_join import TableJoinSelect
 from cepheid.language.bind_window_join import JoinSide, WindowJoinSelect
-from cepheid.language.conditions import list_items, without_joins, write_sql
+from cepheid.language.conditions import list_items, refuse_double_items, without_joins, write_sql
 from cepheid.language.places import span_of
 from cepheid.language.query_binder import BoundTable, QueryBinder
 from cepheid.language.stream_layout import StreamLayout
@@ -40,7 +40,7 @@ def add_table_join(binder: QueryBinder, query: exp.Select) -> BoundTable:
                 hint="join the streams in a subquery",
             )
         sides.append(StreamLayout(name, item.alias or name, binder.known.schemas[name], binder.describe))
-    refuse_double_names([side.name for side in sides], span_of(others[-1]))
+    refuse_double_items([side.name for side in sides], span_of(others[-1]))
     bound = TableJoinSelect(query, sides)
     nodes = bound.bind()
     given = {"_input": bound.cell_schema()}

@@ -17,7 +17,7 @@ from cepheid.graph.operators.project import quote_name
 from cepheid.language.bind_match_recognize import refuse_double_names
 from cepheid.language.bind_window_join import JoinSide, WindowJoinSelect
 from cepheid.language.bind_window_select import WindowSelect
-from cepheid.language.conditions import list_items, write_sql
+from cepheid.language.conditions import list_items, refuse_double_items, write_sql
 from cepheid.language.places import span_of
 from cepheid.language.query_binder import BoundTable, QueryBinder
 from cepheid.language.stream_layout import MOMENT, StreamLayout
@@ -73,8 +73,7 @@ def add_window_join(binder: QueryBinder, query: exp.Select, items: list[exp.Expr
 
 
 def add_join(binder: QueryBinder, bound: WindowJoinSelect, vertices: list[str], timed: bool) -> BoundTable:
-    names = [side.layout.name.lower() for side in bound.sides]
-    refuse_double_names(names, bound.at)
+    refuse_double_items([side.layout.name for side in bound.sides], bound.at)
     bound.bind()
     node = bound.node(timed)
     feeds = [binder.add(side.layout.project(), vertex) for side, vertex in zip(bound.sides, vertices, strict=True)]

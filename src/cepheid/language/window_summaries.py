@@ -30,23 +30,27 @@ FUNCTIONS: dict[type[exp.Expr], SummaryFunction] = {
     **cast(dict[type[exp.Expr], SummaryFunction], PATTERN_FUNCTIONS),
     exp.First: "first", exp.FirstValue: "first", exp.Last: "last", exp.LastValue: "last", exp.AnyValue: "first",
     exp.Median: "percentile_cont", exp.Quantile: "percentile_cont", exp.PercentileCont: "percentile_cont",
-    exp.PercentileDisc: "percentile_disc", exp.ApproxQuantile: "percentile_disc",
+    exp.ApproxDistinct: "count_distinct", exp.PercentileDisc: "percentile_disc", exp.ApproxQuantile: "percentile_disc",
 }  # fmt: skip
 NAMED: dict[str, SummaryFunction] = {
     "QUANTILE_CONT": "percentile_cont", "QUANTILE_DISC": "percentile_disc", "PERCENTILE": "percentile_cont",
     "APPROX_PERCENTILE": "percentile_disc", "EVERY": "min", "FIRST": "first", "LAST": "last",
 }  # fmt: skip
 OF_NUMBERS = ("sum", "avg", "stddev_samp", "stddev_pop", "var_samp", "var_pop", "percentile_cont")
+DECIMAL_ANSWERS = ("sum", "min", "max", "first", "last", "min_by", "max_by", "percentile_disc")
+WIDEST_DECIMAL = 18  # digits that surely fit 64 bits
 SHARES = ("percentile_cont", "percentile_disc")
 ARGUMENTS_HINT = "see docs/reference/windows.md for the aggregates of windows"
 
 
 @dataclass(frozen=True, slots=True)
 class BoundSummary:
-    """A summary and the Arrow type of its answer."""
+    """A summary and the Arrow type of its answer; scale: the answer is a decimal of so many digits behind the point,
+    told as a whole number of its last digits."""
 
     summary: Summary
     type: pa.DataType
+    scale: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,6 +204,10 @@ def _filter(written: _Written, condition: exp.Expr) -> _Written:
 def _bind(written: _Written, layout: StreamLayout) -> BoundSummary:
     if written.argument is None:
         return BoundSummary(Summary(function="count"), pa.int64())
+    scale = 0
+    if written.function in DECIMAL_ANSWERS:
+        written, scale = _scale_decimals(written, layout)
+    assert written.argument is not None, "it had one"
     column, arrow_type = _read_argument(written.argument, written, layout)
     _check_type(written, arrow_type)
     by, by_type = (None, None) if written.by is None else _read_argument(written.by, written, layout)
@@ -213,7 +221,24 @@ def _bind(written: _Written, layout: StreamLayout) -> BoundSummary:
         by_kind=None if by_type is None else _kind_of(by_type),
         parameter=_read_parameter(written),
     )
-    return BoundSummary(summary, type_of_summary(summary, layout.types()))
+    return BoundSummary(summary, type_of_summary(summary, layout.types()), scale)
+
+
+def _scale_decimals(written: _Written, layout: StreamLayout) -> tuple[_Written, int]:
+    """Decimals that fit 64 bits are computed as whole numbers, which is exact; gives how many digits to put back."""
+    assert written.argument is not None, "count(*) has no argument"
+    _, arrow_type = layout.read(written.argument)
+    if not pa.types.is_decimal(arrow_type) or arrow_type.precision > WIDEST_DECIMAL or arrow_type.scale < 0:
+        return written, 0
+    factor = exp.Literal.number(str(10**arrow_type.scale))
+    whole = exp.cast(exp.Mul(this=exp.paren(written.argument.copy()), expression=factor), "BIGINT")
+    return replace(written, argument=whole), arrow_type.scale
+
+
+def put_scale_back(answer: exp.Expr, scale: int) -> exp.Expr:
+    """The decimal that was computed as a whole number."""
+    unit = exp.cast(exp.Literal.number(f"0.{'0' * (scale - 1)}1"), f"DECIMAL({scale + 1}, {scale})")
+    return exp.Mul(this=exp.cast(answer, "DECIMAL(19, 0)"), expression=unit)
 
 
 def _bind_python(
@@ -236,7 +261,7 @@ def _read_argument(argument: exp.Expr, written: _Written, layout: StreamLayout) 
     column, arrow_type = layout.read(argument)
     if pa.types.is_decimal(arrow_type):
         columns = [layout.read(inner)[1] for inner in argument.find_all(exp.Column)]
-        if not any(pa.types.is_decimal(each) for each in columns) or written.function not in ("sum", "min", "max"):
+        if not any(pa.types.is_decimal(each) for each in columns) or written.function not in DECIMAL_ANSWERS:
             return layout.read_double(argument)
     if written.function == "count" and kind_of(arrow_type) is None:
         return layout.read(
