@@ -297,3 +297,18 @@ def test_rows_are_cut_between_evaluations_only() -> None:
         gathered = [part.column(0).to_pylist() for part in gather_evaluations(iter(parts))]
         assert [number for part in gathered for number in part] == numbers
         assert all(before[-1] != after[0] for before, after in pairwise(gathered))
+
+
+def test_aggregates_in_python_on_spark(spark: Any) -> None:
+    events = pa.table(
+        {
+            "id": pa.array([1, 2, 1, 2, 1, 1], pa.int32()),
+            "x": [1.0, 2.0, 4.0, 8.0, 16.0, 2.0],
+            "ts": pa.array(range(6), pa.timestamp("s", tz="UTC")),
+        }
+    )
+    product = cep.Aggregate(lambda: 1.0, lambda p, x: p * x, lambda p: p, remove=lambda p, x: p / x)
+    query = "SELECT id, product(x) AS p FROM s [ROWS 3] GROUP BY id"
+    frame = spark.createDataFrame(events).coalesce(1)
+    found = sorted(map(tuple, cep.sql(query, s=frame, aggregates={"product": product}).collect()))
+    assert found == [(1, 1.0), (1, 4.0), (1, 32.0), (1, 64.0), (2, 2.0), (2, 16.0)]
