@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import count
 
 import pyarrow as pa
 from sqlglot import exp
@@ -455,11 +456,16 @@ class _Binder:
         self.roots.append((changed, self.around(query)))
         for select in list(changed.find_all(exp.Select)):
             if select is not changed and select.root() is changed and self.reads_streams(select):
-                placeholder = f"_part_{len(self.tables) + 1}"
+                placeholder = self.name_part()
                 self.tables[placeholder] = self.add_query(select)
                 standing = exp.Table(this=exp.to_identifier(placeholder, quoted=True))
                 select.replace(exp.select("*").from_(standing))
         return changed
+
+    def name_part(self) -> str:
+        """A name for a table that nothing else has."""
+        taken = {name.lower() for name in (*self.tables, *self.known.schemas)}
+        return next(name for number in count(1) if (name := f"_part_{number}") not in taken)
 
     def reads_streams(self, select: exp.Select) -> bool:
         return any(item.name in self.windows or find_lookup(self, item) for item in find_items(select))
