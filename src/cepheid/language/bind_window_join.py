@@ -18,21 +18,19 @@ from typing import Literal
 import pyarrow as pa
 from sqlglot import exp
 
-from cepheid.errors import InvalidQuery, InvalidWindow, NotSupportedYet, Span, UnknownColumn
+from cepheid.errors import InvalidWindow, NotSupportedYet, Span
 from cepheid.graph.operators import WindowJoin
 from cepheid.graph.operators.window_join import JoinCell
 from cepheid.kernel.columns import kind_of
 from cepheid.kernel.join import JoinInput, JoinProgram
 from cepheid.language.bind_stream_window import bind_stream_window
-from cepheid.language.conditions import list_joins, split_conditions, suffix_name
+from cepheid.language.conditions import list_joins, split_conditions
 from cepheid.language.dialect import CHANGES, OUTPUT
 from cepheid.language.interval_bounds import find_bounds
-from cepheid.language.places import span_of
+from cepheid.language.joined_columns import SUBQUERY_HINT, JoinedColumns, Output
 from cepheid.language.stream_layout import MOMENT, StreamLayout
 from cepheid.language.syntax import StreamWindowClause
 
-SELECT_PARTS = {"expressions", "from_", "joins", "where", "with_", "kind"}
-SUBQUERY_HINT = "put the join into a subquery, and a window on it: FROM (SELECT ...) [ROWS 100]"
 SIDES: dict[str, tuple[bool, bool]] = {"LEFT": (True, False), "RIGHT": (False, True), "FULL": (True, True)}
 
 
@@ -70,10 +68,18 @@ class WindowJoinSelect:
     sides: list[JoinSide]
     outer: Literal["arrival", "leaving"]
     at: Span | None
-    cells: dict[str, JoinCell] = field(default_factory=dict)
-    outputs: list[tuple[str, exp.Expr]] = field(default_factory=list)
+    outputs: list[Output] = field(default_factory=list)
     post_filter: exp.Expr | None = None
     keys: int = 0
+
+    def __post_init__(self) -> None:
+        layouts = [side.layout for side in self.sides]
+
+        def read(number: int, name: str) -> JoinCell:
+            place, _ = layouts[number].read(exp.column(name, quoted=True))
+            return JoinCell(name=place, column=place, input=number)
+
+        self.columns = JoinedColumns(layouts, "a join of windows", self.at, read)
 
     def find_interval(self) -> None:
         """Without windows: what the condition says about both times bounds how long events must wait for one
@@ -83,7 +89,7 @@ class WindowJoinSelect:
         for side in self.sides:
             side.layout.put_time(None)
         left, right = (_column_of(side.layout.places["_time"][0]) for side in self.sides)
-        bounds = find_bounds(conditions, (left, right), self._owner)
+        bounds = find_bounds(conditions, (left, right), self.columns.owner)
         if bounds.low is None or bounds.high is None:
             raise InvalidWindow(
                 "a join of two streams without windows: no row would ever be settled",
@@ -99,20 +105,17 @@ class WindowJoinSelect:
         self.inputs = tuple(side.bind() for side in self.sides)
         self.preserved, conditions = self._read_joins()
         residual = self._take_keys(conditions)
-        self.condition = None if not residual else self._rewrite(exp.and_(*residual, copy=True))
-        for number, item in enumerate(self.query.expressions):
-            self.outputs += self._bind_item(item, number)
+        self.condition = self.columns.rewrite_all(residual)
+        self.outputs = self.columns.bind_outputs(self.query)
         if self.post_filter is not None:
-            self.post_filter = self._rewrite(self.post_filter)
+            self.post_filter = self.columns.rewrite(self.post_filter)
 
     def node(self, timed: bool) -> WindowJoin:
-        if timed:
-            self.cells[MOMENT] = JoinCell(name=MOMENT, column="_time", input=-1)
-        if not self.cells:
-            self.cells["_moment"] = JoinCell(name="_moment", column="_time", input=-1)
+        if timed or not self.columns.cells:  # SELECT 1: a row without cells would be no row
+            self.columns.cells[MOMENT] = JoinCell(name=MOMENT, column="_time", input=-1)
         return WindowJoin(
             program=JoinProgram(inputs=self.inputs, preserved=self.preserved, outer=self.outer, keyed=self.keys > 0),
-            cells=tuple(self.cells.values()),
+            cells=tuple(self.columns.cells.values()),
             streams=tuple(side.layout.name for side in self.sides),
             keys=self.keys,
             parts=tuple(len(side.clause.partition_by) if side.clause else 0 for side in self.sides),
@@ -120,20 +123,14 @@ class WindowJoinSelect:
         )
 
     def cell_schema(self) -> pa.Schema:
-        return pa.schema([(cell.name, self._type_of(cell)) for cell in self.cells.values()])
+        return pa.schema([(cell.name, self._type_of(cell)) for cell in self.columns.cells.values()])
 
     def _type_of(self, cell: JoinCell) -> pa.DataType:
         return self.sides[max(cell.input, 0)].layout.types()[cell.column]
 
     # --- what stands in the SELECT -----------------------------------------------------------------------
     def _refuse_parts(self) -> None:
-        for part, value in self.query.args.items():
-            if value and part not in SELECT_PARTS:
-                place = value[0] if isinstance(value, list) else value
-                span = (span_of(place) if isinstance(place, exp.Expr) else None) or self.at
-                raise NotSupportedYet(
-                    f"{part.strip('_').upper()} over a join of windows", span=span, hint=SUBQUERY_HINT
-                )
+        self.columns.refuse_parts(self.query)
         if CHANGES in self.query.meta and self.query.meta[CHANGES].kind != "istream":
             raise NotSupportedYet(
                 f"{self.query.meta[CHANGES].kind.upper()} of a join", span=self.query.meta[CHANGES].span
@@ -216,7 +213,7 @@ class WindowJoinSelect:
             return None
         found: list[tuple[int, exp.Expr]] = []
         for half in (part.left, part.right):
-            owners = {self._owner(column) for column in half.find_all(exp.Column)}
+            owners = self.columns.owners(half)
             if len(owners) != 1:
                 return None
             number = owners.pop()
@@ -231,67 +228,6 @@ class WindowJoinSelect:
         arrow_type = layout.put("_peek", expression)
         del layout.places["_peek"]
         return arrow_type
-
-    # --- columns -----------------------------------------------------------------------------------------
-    def _bind_item(self, item: exp.Expr, number: int) -> list[tuple[str, exp.Expr]]:
-        star = item.this if isinstance(item, exp.Column) else item
-        if isinstance(star, exp.Star):
-            table = item.table.lower() if isinstance(item, exp.Column) else ""
-            chosen = [side for side in self.sides if not table or table in side.layout.names()]
-            if not chosen or any(star.args.values()):
-                raise InvalidQuery(f'"{item.sql()}" has no meaning here', span=span_of(item))
-            found: list[tuple[str, exp.Expr]] = []
-            for number, side in enumerate(self.sides):
-                for name in side.layout.visible_names() if side in chosen else ():
-                    taken = {known.lower() for known, _ in (*self.outputs, *found)}
-                    free = next(free for free in suffix_name(name) if free.lower() not in taken)
-                    found.append((free, self._cell(number, name)))
-            return found
-        is_named = isinstance(item, exp.Alias | exp.Column | exp.Dot)
-        name = item.alias_or_name if is_named else f"_col{number}"
-        return [(name, self._rewrite(item.unalias()))]
-
-    def _rewrite(self, expression: exp.Expr) -> exp.Expr:
-        """The expression over cells."""
-
-        def replace_column(node: exp.Expr) -> exp.Expr:
-            if isinstance(node, exp.Query | exp.Window | exp.AggFunc):
-                raise NotSupportedYet(
-                    f'"{node.sql()}" over a join of windows', span=span_of(node) or self.at, hint=SUBQUERY_HINT
-                )
-            if not isinstance(node, exp.Column):
-                return node
-            number = self._owner(node)
-            cell = self._cell(number, self.sides[number].layout.find_name(node.name) or node.name)
-            cell.this.meta.update(node.this.meta)
-            return cell
-
-        return expression.transform(replace_column)
-
-    def _owner(self, column: exp.Column) -> int:
-        owners = [number for number, side in enumerate(self.sides) if side.layout.owns(column)]
-        if len(owners) == 1:
-            return owners[0]
-        if owners:
-            raise InvalidQuery(
-                f'"{column.name}" may be of several streams',
-                span=span_of(column),
-                hint=f"say which: {self.sides[owners[0]].layout.name}.{column.name}",
-            )
-        named = [side.layout for side in self.sides if column.table.lower() in side.layout.names()]
-        known = named or [side.layout for side in self.sides]
-        if column.table and not named:
-            raise InvalidQuery(f'there is no "{column.table}" in FROM', span=span_of(column))
-        names = [name for layout in known for name in layout.visible_names()]
-        raise UnknownColumn(
-            column.name, " or ".join(layout.label for layout in known), names, span=span_of(column.this)
-        )
-
-    def _cell(self, number: int, name: str) -> exp.Column:
-        place, _ = self.sides[number].layout.read(exp.column(name, quoted=True))
-        cell = JoinCell(name=place, column=place, input=number)
-        self.cells[cell.name] = cell
-        return exp.column(cell.name, quoted=True)
 
 
 def _column_of(sql: str) -> str:

@@ -49,6 +49,8 @@ def add_table_join(binder: QueryBinder, query: exp.Select) -> BoundTable:
     schema = describe_parts(binder, bound.outputs, given, None)
     refuse_double_names(schema.names, span_of(query.expressions[-1]))
     vertex = stream.vertex
+    if bound.pre_filter is not None:
+        vertex = binder.add(Filter(predicate=bound.pre_filter), vertex)
     for node in nodes:
         vertex = binder.add(node, vertex)
     if bound.post_filter is not None:
