@@ -14,6 +14,7 @@ class Counts:
     late: int = 0  # events that came after the horizon had passed them
     rows: int = 0  # rows given out
     dropped: int = 0  # partial matches dropped because of LIMIT PARTIALS
+    unanswered: int = 0  # events without an answer of a database, because it was away
     held: int = 0  # events that wait for the horizon, now
     kept: int = 0  # events kept because a match may still need them, now
 

@@ -56,6 +56,9 @@ def sql(
     if counts.rejected:
         message = f"{counts.rejected} events have null or NaN where ORDER BY needs a value, and were rejected"
         warnings.warn(message, RejectedEventsWarning, stacklevel=2)
+    if counts.unanswered:
+        message = f"{counts.unanswered} events found nothing because a database was away (when_away='null')"
+        warnings.warn(message, RejectedEventsWarning, stacklevel=2)
     return results if isinstance(query, Mapping) else results["query"]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 from datetime import timedelta
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -174,3 +175,28 @@ def test_windows_inside_relational_queries(query: str, expected: list[tuple[obje
     rows = cep.sql(query, s=EVENTS, t=names)
     found = list(zip(*(column.to_pylist() for column in rows.columns), strict=True))
     assert sorted(found, key=repr) == sorted(expected, key=repr)
+
+
+def test_window_over_a_cte_with_names_of_its_own() -> None:
+    query = (
+        "WITH w(t, key, value) AS (SELECT ts, id, x FROM s) SELECT key, sum(value) AS v FROM w [ROWS 2] GROUP BY key"
+    )
+    assert cep.sql(query, s=EVENTS).column("v").to_pylist() == [1.0, 2.0, 4.0, None, 16.0, 18.0]
+
+
+def test_events_without_an_answer_are_counted(tmp_path: Path) -> None:
+    import duckdb
+
+    file, away = tmp_path / "shop.db", tmp_path / "away.db"
+    with duckdb.connect(str(file)) as database:
+        database.execute("CREATE TABLE names AS SELECT 1 AS id, 'one' AS name")
+    names = cep.Database(f"duckdb://{file}", "names", when_away="null", time_to_live=timedelta(0))
+    query = "SELECT s.id, n.name FROM s LEFT JOIN n ON s.id = n.id WHERE s.x > 1"
+    running = cep.open(query, s=EVENTS.schema, n=names)
+    assert running.push(s=EVENTS.slice(0, 3)).column("name").to_pylist() == [None, "one"]
+    file.rename(away)
+    assert running.push(s=EVENTS.slice(4, 1)).column("name").to_pylist() == [None]
+    assert running.counts.unanswered == 1
+    assert running.lookups["n"]["failures"] == 1
+    away.rename(file)
+    running.finish()

@@ -9,6 +9,7 @@ import pyarrow as pa
 from cepheid.event_time import BEGINNING
 from cepheid.execution.embedded.relations import run_relational
 from cepheid.execution.engine import Engine
+from cepheid.execution.lookup.database import DatabaseTable
 from cepheid.execution.lookup.join_table import join_table, open_lookup
 from cepheid.graph.node import EngineNode
 from cepheid.graph.operators import Sink, Source, TableJoin
@@ -42,7 +43,7 @@ def run_batch(
                     found = _run_engine(nodes, inputs, twin, counts)
                     made |= dict(zip(together[vertex], found, strict=True))
             case TableJoin(table=table):
-                made[vertex] = join_table(node, inputs[0], open_lookup(node, (lookups or {}).get(table)))
+                made[vertex] = _look_up(node, inputs[0], (lookups or {}).get(table), counts)
             case Sink(query=query):
                 results[query] = inputs[0]
             case _:
@@ -54,6 +55,16 @@ def _engine_node(placed: PlacedGraph, vertex: str) -> EngineNode:
     node = placed.graph.vertices[vertex]
     assert isinstance(node, EngineNode), f"{vertex} runs in an engine"
     return node
+
+
+def _look_up(node: TableJoin, batch: pa.Table, table: Table | Database | None, counts: Counts) -> pa.Table:
+    lookup = open_lookup(node, table)
+    try:
+        return join_table(node, batch, lookup)
+    finally:
+        if isinstance(lookup, DatabaseTable):
+            counts.unanswered += lookup.counts.unanswered
+        lookup.close()
 
 
 def _run_engine(nodes: list[EngineNode], inputs: list[pa.Table], twin: str, counts: Counts) -> list[pa.Table]:

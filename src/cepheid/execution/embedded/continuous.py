@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any
 
 import pyarrow as pa
@@ -22,6 +23,8 @@ from cepheid.event_time import in_microseconds
 from cepheid.execution.blob import read_blob, write_blob
 from cepheid.execution.embedded.engine_run import EngineRun
 from cepheid.execution.embedded.row_wise import PreparedVertex, prepare_vertex
+from cepheid.execution.lookup.database import DatabaseTable
+from cepheid.execution.lookup.found import Lookup
 from cepheid.execution.lookup.join_table import join_schema, join_table, open_lookup
 from cepheid.graph.node import EngineNode
 from cepheid.graph.operators import Relation, Sink, Source, TableJoin
@@ -47,6 +50,7 @@ class ContinuousQuery:
     ) -> None:
         """several: answers are told by the names of the queries; lookups: tables that events are looked up in."""
         self._lookups = lookups or {}
+        self._opened: dict[str, Lookup] = {}  # by vertex
         _refuse_unsupported(compilation.placed)
         self._several = several
         self._schemas = schemas
@@ -79,7 +83,10 @@ class ContinuousQuery:
         """No more events will come: give all rows that are left."""
         self._refuse_finished()
         self._finished = True
-        return self._run(self._empty, last=True)
+        rest = self._run(self._empty, last=True)
+        for lookup in self._opened.values():
+            lookup.close()
+        return rest
 
     def snapshot(self) -> bytes:
         """All the query knows, as bytes; `cep.open(text, ..., snapshot=blob)` goes on from there."""
@@ -101,9 +108,22 @@ class ContinuousQuery:
 
     @property
     def counts(self) -> Counts:
-        """What was counted by all engines together."""
+        """What was counted by all engines and look-ups together."""
         counted = [run.counts.as_dict() for run in self._engines()]
-        return Counts(**{name: sum(each[name] for each in counted) for name in Counts().as_dict()})
+        total = Counts(**{name: sum(each[name] for each in counted) for name in Counts().as_dict()})
+        total.unanswered = sum(each["unanswered"] for each in self.lookups.values())
+        return total
+
+    @property
+    def lookups(self) -> dict[str, dict[str, int]]:
+        """What was counted of each database: answers that were remembered (hits) and asked for (misses, fetches),
+        failures, and events that went without an answer while it was away (unanswered)."""
+        nodes = {vertex: self._graph.vertices[vertex] for vertex in self._opened}
+        return {
+            node.table: asdict(lookup.counts)
+            for vertex, lookup in self._opened.items()
+            if isinstance(lookup, DatabaseTable) and isinstance(node := nodes[vertex], TableJoin)
+        }
 
     @property
     def schema(self) -> Any:
@@ -131,7 +151,8 @@ class ContinuousQuery:
                 case Sink():
                     pass
                 case TableJoin(table=table):
-                    self._others[vertex] = _prepare_table_join(node, inputs[0], self._lookups.get(table))
+                    self._opened[vertex] = open_lookup(node, self._lookups.get(table))
+                    self._others[vertex] = _prepare_table_join(node, inputs[0], self._opened[vertex])
                 case _:
                     self._others[vertex] = prepare_vertex(node, inputs)
 
@@ -203,8 +224,7 @@ class ContinuousQuery:
             raise InvalidInput("the query is finished", hint="open a new one")
 
 
-def _prepare_table_join(node: TableJoin, schema: pa.Schema, table: Table | Database | None) -> PreparedVertex:
-    lookup = open_lookup(node, table)
+def _prepare_table_join(node: TableJoin, schema: pa.Schema, lookup: Lookup) -> PreparedVertex:
     made = join_schema(node, schema, lookup.schema)
 
     def run(tables: list[pa.Table]) -> pa.Table:

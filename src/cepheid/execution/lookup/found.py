@@ -32,3 +32,6 @@ class Lookup(Protocol):
 
     def find(self, keys: list[pa.ChunkedArray]) -> Found:
         """Rows whose key columns equal `keys`: a column for each, with a value for each event; null equals nothing."""
+
+    def close(self) -> None:
+        """Give back what it holds; it may be asked again."""

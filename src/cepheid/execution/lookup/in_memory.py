@@ -57,6 +57,9 @@ class MemoryTable:
         events, rows = content.index.find(self._fit(keys))
         return Found(events, rows, content.table)
 
+    def close(self) -> None:
+        """Nothing is held open."""
+
     def _index_table(self, table: pa.Table) -> _Content:
         table = table.combine_chunks()  # rows are taken by position, which many chunks make slow
         return _Content(table, RowIndex(self._fit([table.column(key) for key in self._keys])))
