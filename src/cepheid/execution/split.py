@@ -73,10 +73,9 @@ class Splitter:
         ways = len(self.parts)
         if answer.shape != (len(table),) or answer.dtype.kind not in "iu":
             raise InvalidInput("the function that splits must give one whole number for each event")
-        if len(answer) and not 0 <= int(answer.min()) <= int(answer.max()) < ways:
-            raise InvalidInput(
-                f"the function that splits named part {int(answer.max())} of {ways}", hint="count from 0"
-            )
+        wrong = answer[(answer < 0) | (answer >= ways)]
+        if len(wrong):
+            raise InvalidInput(f"the function that splits named part {int(wrong[0])} of {ways}", hint="count from 0")
         return answer.astype(np.int64)
 
     def _filter(self, table: pa.Table, condition: str) -> pa.Table:

@@ -34,7 +34,7 @@ from cepheid.language.parser import span_of
 from cepheid.language.query_binder import BoundTable, Surroundings
 from cepheid.language.scope import Describe, EventInput
 from cepheid.language.simple_select import SimpleSelect, find_items, is_plain_item, only_item, split_select
-from cepheid.language.stream_joins import add_interval_join, add_table_join, find_lookup, joins_streams
+from cepheid.language.stream_joins import add_interval_join, add_table_join, count_streams, find_lookup
 from cepheid.language.stream_queries import add_overs, add_sorted, add_union
 from cepheid.language.syntax import (
     EventClause,
@@ -276,7 +276,9 @@ class _Binder:
         assert isinstance(item, exp.Table | exp.Subquery), "_copy_clause made it one"
         if isinstance(item, exp.Table):
             cte = self.visible_ctes(item).get(item.name.lower())
-            return self.find_item(item) if cte is None else replace(self.add_query(cte.this, True), label=cte.alias)
+            if cte is None or cte.args["alias"].args.get("columns"):
+                return self.find_item(item)
+            return replace(self.add_query(cte.this, True), label=cte.alias)
         return replace(self.add_query(item.this, True), label=item.alias or "the subquery")
 
     # --- the relational part -----------------------------------------------------------------------------
@@ -359,7 +361,7 @@ class _Binder:
             self.refuse_window_words(query)
             if len(items) > 1 and self.known.lookups and any(find_lookup(self, item) for item in items):
                 return add_table_join(self, query)
-            if len(items) == 2 and self.known.streams and joins_streams(self, query):
+            if len(items) > 1 and self.known.streams and count_streams(self, query) > 1:
                 return add_interval_join(self, query, timed)
         item = only_item(query)
         if item is not None and isinstance(query, exp.Select):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from cepheid.errors import InvalidQuery, NotSupportedYet
+from cepheid.errors import InvalidQuery, InvalidWindow, NotSupportedYet
 from cepheid.graph.operators import Filter, Project, Source
 from cepheid.language.bind_match_recognize import refuse_double_names
 from cepheid.language.bind_table_join import TableJoinSelect
@@ -59,15 +59,15 @@ def add_table_join(binder: QueryBinder, query: exp.Select) -> BoundTable:
     return BoundTable(binder.add(Project(columns=columns), vertex), schema, "the query")
 
 
-def joins_streams(binder: QueryBinder, query: exp.Select) -> bool:
-    """Are both sides made of streams, so that the host would have to keep all of both?"""
+def count_streams(binder: QueryBinder, query: exp.Select) -> int:
+    """How many items of FROM are made of streams: of two, the host would have to keep all events of both."""
     graph = binder.graph
     try:
         items = [item for item in list_items(query) if isinstance(item, exp.Table | exp.Subquery)]
         vertices = [binder.find_item(without_joins(item)).vertex for item in items]
         below = [binder.graph.reach(vertex, binder.graph.inputs) for vertex in vertices]
         nodes = [[binder.graph.vertices[name] for name in names] for names in below]
-        return len(vertices) == 2 and all(
+        return sum(
             any(isinstance(node, Source) and node.name in binder.known.streams for node in each) for each in nodes
         )
     finally:
@@ -75,6 +75,12 @@ def joins_streams(binder: QueryBinder, query: exp.Select) -> bool:
 
 
 def add_interval_join(binder: QueryBinder, query: exp.Select, timed: bool) -> BoundTable:
+    if len(list_items(query)) > 2:
+        raise InvalidWindow(
+            "a join of more than two inputs without windows, several of them streams",
+            span=span_of(query.args["from_"]),
+            hint="give each stream a window, FROM a [ROWS 500] AS x, b [RANGE 1 HOUR] AS y, or join two in a subquery",
+        )
     sides, vertices = [], []
     for item in list_items(query):
         table = binder.find_timed(without_joins(item))

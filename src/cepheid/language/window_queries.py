@@ -11,7 +11,7 @@ from collections.abc import Mapping
 import pyarrow as pa
 from sqlglot import exp
 
-from cepheid.errors import InvalidQuery, Span
+from cepheid.errors import InvalidQuery, NotSupportedYet, Span
 from cepheid.graph.operators import Changes, Filter, Project
 from cepheid.graph.operators.project import quote_name
 from cepheid.language.bind_match_recognize import refuse_double_names
@@ -21,6 +21,7 @@ from cepheid.language.conditions import list_items, refuse_double_items, write_s
 from cepheid.language.places import span_of
 from cepheid.language.query_binder import BoundTable, QueryBinder
 from cepheid.language.stream_layout import MOMENT, StreamLayout
+from cepheid.language.syntax import ChangeStream
 
 
 def add_window_query(binder: QueryBinder, query: exp.Select, items: list[exp.Expr], timed: bool) -> BoundTable:
@@ -47,10 +48,22 @@ def add_window_query(binder: QueryBinder, query: exp.Select, items: list[exp.Exp
     columns = tuple((name, write_sql(sql)) for name, sql in outputs)
     vertex = binder.add(Project(columns=(*columns, *((name, quote_name(name)) for name in hidden))), vertex)
     if hidden and bound.changes is not None and bound.changes.kind != "rstream":
+        refuse_lists(bound.changes, schema)
         keys = tuple(name for name in hidden if name not in ("_sign", "_evaluation"))
         changes = Changes(kind=bound.changes.kind, columns=tuple(schema.names), keys=keys)
         vertex = binder.add(changes, vertex)
     return BoundTable(vertex, schema, "the query")
+
+
+def refuse_lists(changes: ChangeStream, schema: pa.Schema) -> None:
+    """ISTREAM and DSTREAM compare rows with one another."""
+    nested = next((column for column in schema if pa.types.is_nested(column.type)), None)
+    if nested is not None:
+        raise NotSupportedYet(
+            f'{changes.kind.upper()} of rows with lists ("{nested.name}")',
+            span=changes.span,
+            hint="leave the list out, or use RSTREAM",
+        )
 
 
 def add_window_join(binder: QueryBinder, query: exp.Select, items: list[exp.Expr], timed: bool) -> BoundTable:
