@@ -200,3 +200,22 @@ def test_events_without_an_answer_are_counted(tmp_path: Path) -> None:
     assert running.lookups["n"]["failures"] == 1
     away.rename(file)
     running.finish()
+
+
+@pytest.mark.parametrize(
+    ("query", "code", "place"),
+    [
+        ("SELECT s.id FROM s JOIN t ON s.name = t.id", "type-mismatch", "s.name = t.id"),
+        ("SELECT s.id FROM s JOIN t ON s.id < t.id", "invalid-query", "s"),
+        ("SELECT s.id FROM t JOIN s ON s.id = t.id", "invalid-query", "t"),
+        ("SELECT id FROM s JOIN t ON s.id = t.id", "invalid-query", "id"),
+        ("SELECT s.idd FROM s JOIN t ON s.id = t.id", "unknown-column", "idd"),
+    ],
+)
+def test_mistakes_in_joins_with_tables_are_told(query: str, code: str, place: str) -> None:
+    stream = {"id": "int", "name": "string", "ts": "timestamp"}
+    with pytest.raises(CepheidError) as caught:
+        cep.open(query, s=stream, t=cep.Table(pa.table({"id": [1], "v": [2.0]})))
+    assert caught.value.code == code, caught.value
+    assert caught.value.span is not None
+    assert query[caught.value.span.start : caught.value.span.end] == place

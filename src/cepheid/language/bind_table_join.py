@@ -19,11 +19,12 @@ from typing import Literal
 import pyarrow as pa
 from sqlglot import exp
 
-from cepheid.errors import InvalidQuery, NotSupportedYet
+from cepheid.errors import InvalidQuery, NotSupportedYet, TypeMismatch
 from cepheid.graph.node import PlanNode
 from cepheid.graph.operators import Project, TableJoin
 from cepheid.graph.operators.project import quote_name
 from cepheid.graph.operators.window_join import JoinCell
+from cepheid.kernel.columns import kind_of
 from cepheid.language.conditions import list_joins, split_conditions
 from cepheid.language.joined_columns import JoinedColumns, Output
 from cepheid.language.places import span_of
@@ -135,8 +136,24 @@ class TableJoinSelect:
             if not isinstance(column, exp.Column) or self.columns.owner(column) != side:
                 continue
             if self.columns.owners(other) and side not in self.columns.owners(other):
+                self._check_kinds(part, column, other.unnest())
                 return self.sides[side].find_name(column.name) or column.name, other
         return None
+
+    def _check_kinds(self, part: exp.Expr, column: exp.Column, other: exp.Expr) -> None:
+        """A key can equal a value of its own kind only; what is computed is compared when it is there."""
+        if not isinstance(other, exp.Column):
+            return
+        kinds = {kind_of(self._column_type(each)) for each in (column, other)}
+        if None not in kinds and len(kinds) > 1 and kinds != {"int", "float"}:
+            types = " and ".join(str(self._column_type(each)) for each in (column, other))
+            raise TypeMismatch(
+                f'"{part.sql()}" compares {types}', span=span_of(part), hint="cast one side in a subquery"
+            )
+
+    def _column_type(self, column: exp.Column) -> pa.DataType:
+        side = self.sides[self.columns.owner(column)]
+        return side.schema.field(side.find_name(column.name) or column.name).type
 
 
 def _read_join(join: exp.Expr) -> tuple[Literal["inner", "left"], list[exp.Expr]]:
