@@ -28,6 +28,9 @@ class Span:
     end: int
 
 
+Where = tuple[str | int, ...]  # the way to a value from the top of a file: ("query", 2, "vertices", 0, "ipe")
+
+
 class CepheidError(Exception):
     """A mistake in the input, told with a code, the value, the place and one next step."""
 
@@ -145,9 +148,22 @@ class InvalidQuery(CepheidError):
 
 
 class InvalidInput(CepheidError):
-    """A table, batch, schema or setting handed to us that does not fit."""
+    """A table, batch, schema, file or setting handed to us that does not fit.
+
+    where: in a file, the way to the mistake; whoever has the text of the file finds the place.
+    """
 
     code = "invalid-input"
+
+    def __init__(self, message: str, *, where: Where = (), span: Span | None = None, hint: str | None = None) -> None:
+        super().__init__(message, span=span, hint=hint)
+        self.where = where
+
+
+class InvalidScenario(InvalidInput):
+    """A scenario of the simulator that does not fit together."""
+
+    code = "invalid-scenario"
 
 
 class UnboundedState(CepheidError):

@@ -18,6 +18,10 @@ def test_importing_cepheid_loads_nothing_heavy() -> None:
     assert loaded_after("import cepheid") == set()
 
 
+def test_files_of_people_are_read_without_anything_heavy() -> None:
+    assert loaded_after("import cepheid.toml_files.reading, cepheid.cost.profile_file") == set()
+
+
 def test_embedded_queries_never_load_spark() -> None:
     statement = "import cepheid as cep; cep.sql('SELECT 1 AS one')"
     assert "pyspark" not in loaded_after(statement)
