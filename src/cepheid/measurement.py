@@ -35,3 +35,43 @@ class BatchMeasurement:
     duration_ms: float
     events_per_s: float
     horizon_ms: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VertexMeasurement:
+    """A vertex of a deployed query since it was last looked at."""
+
+    query: str
+    vertex: str
+    machine: str  # empty: it does not run
+    processed_per_s: float
+    waiting: float  # events in its queues, now
+    dropped: float  # events, since then
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MachineMeasurement:
+    name: str
+    is_there: bool
+    pes: int
+    utilisation: float  # 0 to 1, since it was last looked at
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueryMeasurement:
+    """latency_ms: None if nothing came out since it was last looked at."""
+
+    query: str
+    throughput_per_s: float  # events of its sources that led to what came out
+    latency_ms: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Observation:
+    """A deployment at a time, and since the observation before."""
+
+    at_s: float
+    since_s: float
+    queries: tuple[QueryMeasurement, ...]
+    vertices: tuple[VertexMeasurement, ...]
+    machines: tuple[MachineMeasurement, ...]

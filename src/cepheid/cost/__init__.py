@@ -1,0 +1,1 @@
+"""What things cost: beliefs about vertices, measured or assumed."""
