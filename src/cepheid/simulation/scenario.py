@@ -1,0 +1,155 @@
+"""What is simulated: queries as graphs of vertices, the machines they are placed on, and what happens while they run.
+
+A scenario is a value: reading a file makes one, a sweep makes many of one, an engine only reads it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from cepheid.simulation.arrivals.arrivals import Arrivals
+
+Kind = Literal["producer", "operator", "window", "consumer"]
+Fidelity = Literal["cepsim", "corrected"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Vertex:
+    """ipe: instructions per event.  queue: how many events each of its input queues holds, 0: any number.
+
+    Producers: `limited` ones take in what there is room for; what they leave outside comes later, or never (`sheds`).
+    Windows: `output` events when one closes (None: as many as came in); `limits_output`: as many fewer as the successor
+    still has waiting.  bytes: how large an event is that leaves it, for networks.  state_bytes: what has to be carried
+    when it moves.
+    """
+
+    id: str
+    kind: Kind
+    ipe: float
+    queue: float = 0.0
+    weight: float = 1.0
+    arrivals: Arrivals | None = None
+    limited: bool = True
+    sheds: bool = False
+    window_s: float = 0.0
+    advance_s: float = 0.0
+    output: float | None = None
+    limits_output: bool = True
+    bytes: float = 100.0
+    state_bytes: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    source: str
+    target: str
+    selectivity: float = 1.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Query:
+    """placement: the machine of each vertex, by its id."""
+
+    name: str
+    vertices: tuple[Vertex, ...]
+    edges: tuple[Edge, ...]
+    placement: Mapping[str, str]
+    copies: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Host:
+    """A physical server; `count` of them."""
+
+    name: str
+    pes: int
+    mips: float
+    ram_mb: float = float("inf")
+    count: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Datacentre:
+    name: str
+    cloud: str = ""
+    hosts: tuple[Host, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Vm:
+    """datacentre: where it runs; empty: on a server of its own, somewhere."""
+
+    name: str
+    pes: int = 1
+    mips: float = 2500.0
+    ram_mb: float = 0.0
+    price_per_hour: float = 0.0
+    datacentre: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Link:
+    """How messages travel between two places: names of machines, datacentres or clouds; the nearest description holds.
+
+    bandwidth_mbps: 0 is as much as one likes; otherwise messages on the link wait for each other.
+    """
+
+    source: str
+    target: str
+    latency_s: float
+    bandwidth_mbps: float = 0.0
+    price_per_gb: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MicroBatch:
+    """Spark's way to run: every `interval_s`, or as soon as the batch before is done, everything that has come.
+
+    overhead_s: what a batch costs before its first event.  max_events: most events of one producer in a batch, 0: any.
+    """
+
+    interval_s: float = 0.0
+    overhead_s: float = 0.0
+    max_events: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """Something that happens at a time of the run: see changes.py for what each action does."""
+
+    at_s: float
+    action: Literal["deploy", "retire", "move", "fail", "add_vm", "remove_vm", "resize"]
+    query: str = ""
+    vertex: str = ""  # move: empty, the whole query
+    vm: str = ""
+    pes: int = 0  # resize
+    for_s: float = 0.0  # fail: until it is back
+    pause_s: float = 0.0  # move: beside the time that its state takes on the network
+    loses: Literal["queues", "nothing"] = "queues"  # fail, remove_vm
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scenario:
+    """scheduler, allocation: names registered in scheduling.py and allocation.py.
+
+    cloudlet_pes: processors that each placement asks for; None: one, and with fidelity "corrected" all of its machine.
+    placements: one for each machine ("vm"), or one for each query on it ("query"), each with a time of its own.
+    """
+
+    queries: tuple[Query, ...]
+    vms: tuple[Vm, ...]
+    duration_s: float
+    tick_s: float = 0.1
+    iterations: int = 1
+    fidelity: Fidelity = "cepsim"
+    scheduler: str = "dynamic"
+    allocation: str = "uniform"
+    network_delay_s: float = 0.001
+    cloudlet_pes: int | None = None
+    placements: Literal["vm", "query"] = "vm"
+    datacentres: tuple[Datacentre, ...] = ()
+    links: tuple[Link, ...] = ()
+    micro_batch: MicroBatch = field(default_factory=MicroBatch)
+    changes: tuple[Change, ...] = ()

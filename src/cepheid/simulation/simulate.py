@@ -1,0 +1,68 @@
+"""Run a scenario: the one call behind the command line, sweeps, plans and simulated deployments."""
+
+from __future__ import annotations
+
+import resource
+import time
+from collections.abc import Callable
+
+from cepheid.simulation.equal_machines import merge_equal, spread
+from cepheid.simulation.hosting import homeless
+from cepheid.simulation.layout import lay_out
+from cepheid.simulation.outcome import Outcome
+from cepheid.simulation.run import EngineName, Run, choose_engine
+from cepheid.simulation.scenario import Scenario
+
+Progress = Callable[[float], None]  # told how much is done, 0 to 1
+STEPS = 100  # how often progress is told
+
+
+def simulate(
+    scenario: Scenario,
+    engine: EngineName = "compiled",
+    progress: Progress | None = None,
+    merges_equal: bool = True,
+) -> Outcome:
+    """merges_equal: machines that are equal in everything are simulated once."""
+    load_engine(engine, scenario)
+    began = time.perf_counter()
+    merged = merge_equal(scenario, homeless(scenario)) if merges_equal else None
+    run = Run(merged.scenario if merged else scenario, engine)
+    play(run, progress)
+    situation, layout, tally, alive_s = run.situation, run.layout, run.engine.tally, run.alive_s
+    if merged is not None:
+        layout = lay_out(scenario, situation.asleep, homeless(scenario))
+        tally, alive_s = spread(merged, tally, run.layout, layout), alive_s[merged.model_of_vm]
+    return Outcome(
+        scenario if merged else situation.scenario,
+        layout,
+        tally,
+        run.engine_name,
+        len(run.situation.scenario.vms),
+        round(time.perf_counter() - began, 6),
+        resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024.0,
+        alive_s,
+    )
+
+
+def load_engine(name: EngineName, scenario: Scenario) -> None:
+    """Compiled code is read from its file, or compiled if that was never done here; not a part of what is timed."""
+    if choose_engine(name, scenario) == "compiled":
+        from cepheid.simulation.compiled.warm_up import load_kernel
+
+        load_kernel(scenario.fidelity, "micro_batch" if scenario.scheduler == "micro_batch" else "dynamic")
+
+
+def play(run: Run, progress: Progress | None = None) -> None:
+    """To the end, with every change of the scenario at the first tick that begins at its time or later."""
+    changes = sorted(run.situation.scenario.changes, key=lambda change: change.at_s)
+    step = max(1, len(run.ticks) // STEPS)
+    while not run.is_over:
+        while changes and changes[0].at_s <= run.now_s:
+            run.change(changes.pop(0))
+        until = min(run.tick + step, len(run.ticks))
+        if changes:
+            until = next((n for n in range(run.tick, until) if run.ticks[n].start_s >= changes[0].at_s), until)
+        run.advance(until)
+        if progress is not None:
+            progress(run.tick / len(run.ticks))
