@@ -24,12 +24,14 @@ lint: setup ## Check style, types and layers only
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
 
-bench: setup ## Measure the kernel, patterns, windows, pushes, then Spark
+bench: setup ## Measure the kernel, patterns, windows, pushes, the simulator, then Spark
 	$(BIN)/cepheid bench kernel
 	$(BIN)/cepheid bench patterns
 	$(BIN)/cepheid bench windows
 	$(BIN)/cepheid bench latency
+	$(BIN)/cepheid bench simulation
 	$(BIN)/cepheid bench spark
+	$(BIN)/cepheid bench prediction
 
 golden: setup ## Renew the expected results of the golden tests; read the difference before you keep it
 	$(BIN)/pytest --golden-update
@@ -53,6 +55,7 @@ $(VENV)/.installed: pyproject.toml $(VENV)/.created
 		$(PIP_INSTALL) --no-build-isolation --editable '.[test,java]' && $(FIND_JAVA); }
 	@echo "Compiling the kernels (a minute or two, once)"
 	@$(BIN)/python -c 'from cepheid.kernel.compiled.warm_up import compile_kernels; compile_kernels()'
+	@$(BIN)/python -c 'from cepheid.simulation.compiled.warm_up import compile_engine; compile_engine()'
 	@touch $@
 
 $(VENV)/.created: constraints.txt

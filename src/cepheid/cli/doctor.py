@@ -32,9 +32,11 @@ def doctor(as_json: Annotated[bool, typer.Option("--json", help="For machines")]
 
 def _compile_kernels() -> str:
     from cepheid.kernel.compiled.warm_up import compile_kernels
+    from cepheid.simulation.compiled.warm_up import compile_engine
 
     began = time.perf_counter()
     compile_kernels()
+    compile_engine()
     return f"ready in {time.perf_counter() - began:.1f} s"
 
 

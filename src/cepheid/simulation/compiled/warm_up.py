@@ -1,0 +1,42 @@
+"""Compile every kernel once, or load it from Numba's cache, before time matters."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from cepheid.simulation.arrivals.uniform import Uniform
+from cepheid.simulation.clock import ticks_of
+from cepheid.simulation.compiled.engine import CompiledEngine
+from cepheid.simulation.layout import lay_out
+from cepheid.simulation.scenario import Edge, Fidelity, Query, Scenario, Vertex, Vm
+
+WAYS: tuple[tuple[Fidelity, str], ...] = (("cepsim", "dynamic"), ("corrected", "dynamic"), ("corrected", "micro_batch"))
+
+
+def compile_engine() -> None:
+    """Every way to run: the kernels are generic, so that is all of them."""
+    for fidelity, scheduler in WAYS:
+        load_kernel(fidelity, scheduler)
+
+
+@cache
+def load_kernel(fidelity: Fidelity, scheduler: str) -> None:
+    """Two ticks of this way to run."""
+    scenario = _make_scenario(fidelity, scheduler)
+    ticks = list(ticks_of(scenario.duration_s, scenario.tick_s))
+    layout = lay_out(scenario)
+    engine = CompiledEngine(scenario, layout, ticks)
+    engine.run(0, 1)
+    engine.discard((0,))
+    engine.adopt(scenario, layout, 1)
+    engine.run(1, len(ticks))
+
+
+def _make_scenario(fidelity: Fidelity, scheduler: str) -> Scenario:
+    vertices = (
+        Vertex(id="source", kind="producer", ipe=1.0, arrivals=Uniform(10.0)),
+        Vertex(id="end", kind="consumer", ipe=1.0),
+    )
+    query = Query(name="q", vertices=vertices, edges=(Edge("source", "end"),), placement={"source": "a", "end": "b"})
+    machines = (Vm(name="a", mips=1.0), Vm(name="b", mips=1.0))
+    return Scenario(queries=(query,), vms=machines, duration_s=2.0, tick_s=1.0, fidelity=fidelity, scheduler=scheduler)
