@@ -1,0 +1,1 @@
+"""Questions that take many simulations: sweeps and plans."""

@@ -1,0 +1,1 @@
+"""Where scenarios come from: files, query graphs, applications, and other scenarios."""
