@@ -1,0 +1,172 @@
+"""What is drawn of one run: latency and throughput by minute, where events wait, how busy machines are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from cepheid.simulation.report.charts import (
+    MOST_LINES,
+    Cell,
+    HeatMap,
+    Line,
+    LineChart,
+    Moment,
+    logarithmic_share,
+    name_range,
+)
+from cepheid.simulation.report.digest import Consumers, Digest
+from cepheid.simulation.report.quantities import clean_name, write_count, write_duration, write_share, write_short
+from cepheid.simulation.scenario import Change
+
+LONGEST_NAME = 44  # letters beside a chart
+FAR_APART = 30.0  # latencies that differ more are drawn in decades
+
+
+def chart_latency(digest: Digest, changes: Sequence[Change]) -> LineChart:
+    """A line for each consumer, or, if they are many, the median and all around it."""
+    rows = _choose_rows(digest)
+    spreads = [[(x, row.latency_in(minute)) for x, minute in _place_minutes(digest)] for row in rows]
+    known = [spread.middle for row in spreads for _, spread in row if spread]
+    unit, name = _choose_unit(known)
+    lines = [
+        Line(
+            _name_line(row, rows, "median"),
+            [(x, spread.middle / unit if spread else None) for x, spread in by_minute],
+            1 + number,
+            [(x, each.low / unit, each.high / unit) for x, each in by_minute if each] if len(row.members) > 1 else (),
+            lambda y: write_duration(y * unit),
+        )
+        for number, (row, by_minute) in enumerate(zip(rows, spreads, strict=True))
+    ]
+    banded = any(line.band for line in lines)
+    return LineChart(
+        title=f"Latency, {name}" + (" (band: from the least to the greatest)" if banded else ""),
+        across="minute",
+        lines=lines,
+        logarithmic=max(known, default=1.0) > FAR_APART * min(known, default=1.0) > 0.0,
+        ticks=digest.minutes,
+        moments=_mark_changes(changes),
+    )
+
+
+def chart_throughput(digest: Digest, changes: Sequence[Change]) -> LineChart:
+    rows = _choose_rows(digest)
+    achieved = [
+        Line(
+            _name_line(row, rows, "achieved"),
+            [(x, row.throughput_in(minute)) for x, minute in _place_minutes(digest)],
+            1 + number,
+            (),
+            write_count,
+        )
+        for number, row in enumerate(rows)
+    ]
+    offered = [Line("offered", [(x, row.offered_per_s) for x, _ in _place_minutes(digest)], 0) for row in rows]
+    return LineChart(
+        title="Throughput, source events/s",
+        across="minute",
+        lines=[*achieved, *offered],
+        ticks=digest.minutes,
+        moments=_mark_changes(changes),
+    )
+
+
+def map_latency(digest: Digest) -> HeatMap:
+    """For more consumers than a chart has lines."""
+    medians = [
+        [each.middle if each else None for each in map(row.latency_in, digest.minutes)] for row in digest.consumers
+    ]
+    known = [value for row in medians for value in row if value is not None]
+    low, high = min(known, default=0.0), max(known, default=0.0)
+    return HeatMap(
+        title="Latency of each minute",
+        across="minute",
+        rows=[clean_name(row.name, LONGEST_NAME) for row in digest.consumers],
+        columns=[str(minute) for minute in digest.minutes],
+        cells=[
+            [
+                Cell(
+                    None if value is None else logarithmic_share(value, low, high),
+                    write_duration(value),
+                    f"{row.name}, minute {minute}: {write_duration(value)}",
+                )
+                for minute, value in zip(digest.minutes, values, strict=True)
+            ]
+            for row, values in zip(digest.consumers, medians, strict=True)
+        ],
+        key=name_range(write_duration(low), write_duration(high), high / low if low > 0.0 else 1.0),
+    )
+
+
+def map_queues(digest: Digest) -> HeatMap | None:
+    """Only vertices where something waited; None: there are none."""
+    rows = [row for row in digest.vertices if any(row.waiting()[minute] > 0.0 for minute in digest.minutes)]
+    if not rows:
+        return None
+    waiting = [[row.waiting()[minute] for minute in digest.minutes] for row in rows]
+    most = max(map(max, waiting))
+    return HeatMap(
+        title="Events waiting, mean of each minute",
+        across="minute",
+        rows=[clean_name(row.name, LONGEST_NAME) for row in rows],
+        columns=[str(minute) for minute in digest.minutes],
+        cells=[
+            [
+                Cell(
+                    logarithmic_share(1.0 + value, 1.0, 1.0 + most),
+                    write_short(float(f"{value:.2g}" if value < 10.0 else f"{value:.3g}")),
+                    f"{row.name}, minute {minute}: {write_count(value)} waiting",
+                )
+                for minute, value in zip(digest.minutes, values, strict=True)
+            ]
+            for row, values in zip(rows, waiting, strict=True)
+        ],
+        key=name_range("0", write_count(most), most),
+    )
+
+
+def map_utilisation(digest: Digest) -> HeatMap:
+    shares = [[row.utilisation()[minute] for minute in digest.minutes] for row in digest.machines]
+    return HeatMap(
+        title="Utilisation of machines",
+        across="minute",
+        rows=[clean_name(row.name, LONGEST_NAME) for row in digest.machines],
+        columns=[str(minute) for minute in digest.minutes],
+        cells=[
+            [
+                Cell(share, write_share(share), f"{row.name}, minute {minute}: {write_share(share)}")
+                for minute, share in zip(digest.minutes, values, strict=True)
+            ]
+            for row, values in zip(digest.machines, shares, strict=True)
+        ],
+        key=("0 %", "100 %"),
+        colour=2,
+    )
+
+
+def _place_minutes(digest: Digest) -> list[tuple[float, int]]:
+    """Each at its number; one alone from side to side, or there would be no line."""
+    if len(digest.minutes) > 1:
+        return [(minute, minute) for minute in digest.minutes]
+    return [(minute + side, minute) for minute in digest.minutes for side in (-0.4, 0.4)]
+
+
+def _choose_rows(digest: Digest) -> Sequence[Consumers]:
+    return digest.consumers if len(digest.consumers) <= MOST_LINES else (digest.everyone,)
+
+
+def _name_line(row: Consumers, rows: Sequence[Consumers], alone: str) -> str:
+    return clean_name(row.name, LONGEST_NAME) if len(rows) > 1 else alone
+
+
+def _choose_unit(latencies_ms: Sequence[float]) -> tuple[float, str]:
+    most = max(latencies_ms, default=0.0)
+    return (6e4, "min") if most >= 1.2e5 else (1e3, "s") if most >= 1e3 else (1.0, "ms")
+
+
+def _mark_changes(changes: Sequence[Change]) -> list[Moment]:
+    """A point of a chart is a whole minute, drawn at its number: so half a minute further left."""
+    return [
+        Moment(each.at_s / 60.0 - 0.5, f"{each.action} {clean_name(each.vertex or each.query or each.vm, 18)}".strip())
+        for each in changes
+    ]
