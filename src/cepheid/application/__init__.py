@@ -1,0 +1,19 @@
+"""APP.toml: sources, queries, cluster and simulation of an application, read into records."""
+
+from cepheid.application.application import (
+    Application,
+    ApplicationQuery,
+    ApplicationSource,
+    Cluster,
+    compile_application,
+)
+from cepheid.application.read_application import read_application
+
+__all__ = [
+    "Application",
+    "ApplicationQuery",
+    "ApplicationSource",
+    "Cluster",
+    "compile_application",
+    "read_application",
+]

@@ -1,0 +1,88 @@
+"""What a person runs: streams that come in, queries over them, and the machines it is to run on.
+
+APP.toml ─read_application─▶ Application ─compile_application─▶ placed graph ─▶ run, calibrate, simulate
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from cepheid.compiler import Compilation, compile_query
+from cepheid.cost.profile import NOMINAL_MIPS, HostName
+from cepheid.errors import CepheidError
+from cepheid.language.query_binder import Surroundings
+from cepheid.language.scope import Describe
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApplicationSource:
+    """arrivals: the table that says how many events come (simulation/arrivals), empty: not said.  keys: how many
+    different keys its events have, or how many values a column has; None: not known.  path: the file that it is read
+    from."""
+
+    name: str
+    schema: pa.Schema
+    arrivals: Mapping[str, Any] = field(default_factory=dict)
+    keys: float | Mapping[str, float] | None = None
+    path: Path | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApplicationQuery:
+    """selectivity: rows that come out for each event that comes in, None: not known.  origin: where the text stands,
+    for messages."""
+
+    name: str
+    text: str
+    selectivity: float | None = None
+    origin: str = "query"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cluster:
+    """engines: how many run at the same time, with `pes` processors each, of `mips` million instructions per second.
+
+    trigger_s: how often Spark takes what has come, or a program pushes; 0: as soon as the batch before is done.
+    price_per_hour: of one engine.
+    """
+
+    engines: int = 1
+    pes: int = 1
+    mips: float = NOMINAL_MIPS
+    host: HostName = "embedded"
+    trigger_s: float = 0.0
+    price_per_hour: float = 0.0
+
+    @property
+    def processors(self) -> int:
+        return self.engines * self.pes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Application:
+    """tables: what events are looked up in, by their schemas.  simulation: fields of a scenario, by name."""
+
+    path: Path
+    sources: Mapping[str, ApplicationSource]
+    queries: Mapping[str, ApplicationQuery]
+    tables: Mapping[str, pa.Schema] = field(default_factory=dict)
+    profile: Path | None = None
+    cluster: Cluster = Cluster()
+    simulation: Mapping[str, Any] = field(default_factory=dict)
+
+
+def compile_application(application: Application, describe: Describe) -> Compilation:
+    """All its queries as one graph.  describe: tells the types of SQL, as the host sees them."""
+    schemas = {name: source.schema for name, source in application.sources.items()} | dict(application.tables)
+    known = Surroundings(schemas, describe, frozenset(application.sources), frozenset(application.tables))
+    try:
+        return compile_query({name: query.text for name, query in application.queries.items()}, known)
+    except CepheidError as problem:
+        written = [query.origin for query in application.queries.values() if query.text == problem.text]
+        problem.origin = written[0] if written else problem.origin
+        raise

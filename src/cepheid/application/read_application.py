@@ -1,0 +1,162 @@
+"""APP.toml, checked value by value; a mistake is told with the line it stands in.
+
+profile = "profile.toml"               # what `cepheid calibrate` wrote; left out: costs by kind of operator
+
+[source.buses]
+schema = { ts = "timestamp", bus = "int", delay = "double" }      # or path = "feed.parquet"
+rate_per_s = 1000.0                    # or arrivals = { kind = "diurnal", rate_per_s = 50.0 }
+keys = 911                             # how many different keys the events have, or { bus = 911, line = 67 }
+
+[table.stops]                          # what events are looked up in
+path = "stops.parquet"
+
+[query.late]
+sql = "SELECT ..."                     # or file = "late.sql"
+selectivity = 0.01                     # rows out for each event in
+
+[cluster]
+engines = 4
+host = "spark"                         # or embedded
+trigger_s = 1.0
+
+[simulation]
+duration_s = 300.0
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, get_args
+
+import pyarrow as pa
+
+from cepheid.application.application import Application, ApplicationQuery, ApplicationSource, Cluster
+from cepheid.cost.profile import HostName
+from cepheid.errors import InvalidInput, suggest_name
+from cepheid.schema import read_schema
+from cepheid.toml_files.reading import parse_table, places_in, read_text
+from cepheid.toml_files.table import Table
+
+PARTS = ("profile", "source", "table", "query", "cluster", "simulation")
+TABLE_KEYS = ("schema", "path")
+SOURCE_KEYS = (*TABLE_KEYS, "rate_per_s", "arrivals", "keys")
+QUERY_KEYS = ("sql", "file", "selectivity")
+CLUSTER_KEYS = ("engines", "pes", "mips", "host", "trigger_s", "price_per_hour")
+ABOVE_ZERO = ("mips", "duration_s", "tick_s")
+NUMBERS = (*ABOVE_ZERO, "trigger_s", "price_per_hour", "network_delay_s")
+WHOLES = ("engines", "pes", "iterations", "cloudlet_pes")
+CHOICES = {"host": get_args(HostName), "fidelity": ("cepsim", "corrected"), "placements": ("vm", "query")}
+NAMES = ("scheduler", "allocation")  # any: users register theirs
+SIMULATION_KEYS = ("duration_s", "tick_s", "network_delay_s", "iterations", "cloudlet_pes", "fidelity", "placements")
+
+
+def read_application(path: Path) -> Application:
+    text = read_text(path, "application")
+    with places_in(text, path):
+        return _read_application(parse_table(text, "the application", PARTS), path)
+
+
+def _read_application(top: Table, path: Path) -> Application:
+    folder = path.parent
+    sources = {
+        name: _read_source(name, table, folder) for name, table in top.named_tables("source", "source", SOURCE_KEYS)
+    }
+    if not sources:
+        raise top.mistake("has no source", hint="[source.NAME] with a schema or a path")
+    queries = {name: _read_query(name, table, path) for name, table in top.named_tables("query", "query", QUERY_KEYS)}
+    if not queries:
+        raise top.mistake("has no query", hint="[query.NAME] with sql or a file")
+    tables = {name: _read_schema(name, table, folder) for name, table in top.named_tables("table", "table", TABLE_KEYS)}
+    for name in tables:
+        if name in sources:
+            raise top.mistake(f'has "{name}" as a source and a table', "table", name)
+    return Application(
+        path=path,
+        sources=sources,
+        queries=queries,
+        tables=tables,
+        profile=folder / top.text("profile") if top.has("profile") else None,
+        cluster=Cluster(**_read_values(top.table("cluster", "[cluster]", CLUSTER_KEYS))),
+        simulation=_read_values(top.table("simulation", "[simulation]", (*SIMULATION_KEYS, *NAMES))),
+    )
+
+
+def _read_source(name: str, table: Table, folder: Path) -> ApplicationSource:
+    schema = _read_schema(name, table, folder)
+    if table.has("rate_per_s") and table.has("arrivals"):
+        raise table.mistake("has both a rate and arrivals", "arrivals", hint="leave one out")
+    arrivals = table.table("arrivals", f"what arrives at {table.title}", hint='{ kind = "diurnal", rate_per_s = 50.0 }')
+    return ApplicationSource(
+        name=name,
+        schema=schema,
+        arrivals={"rate_per_s": table.number("rate_per_s", zero=True)} if table.has("rate_per_s") else arrivals.fields,
+        keys=_read_keys(table, schema) if table.has("keys") else None,
+        path=folder / table.text("path") if table.has("path") else None,
+    )
+
+
+def _read_keys(table: Table, schema: pa.Schema) -> float | Mapping[str, float]:
+    if not isinstance(table.value("keys"), dict):
+        return table.number("keys")
+    columns = table.table("keys", f"the table of keys of {table.title}")
+    for column in columns.fields:
+        if column not in schema.names:
+            raise table.mistake(f'has no column "{column}"', "keys", column, hint=suggest_name(column, schema.names))
+    return {column: columns.number(column) for column in columns.fields}
+
+
+def _read_schema(name: str, table: Table, folder: Path) -> pa.Schema:
+    if table.has("schema"):
+        columns = table.table("schema", f"the schema of {table.title}")
+        try:
+            return read_schema(name, columns.fields)
+        except InvalidInput as problem:
+            problem.where = columns.where
+            raise
+    if not table.has("path"):
+        hint = 'schema = { ts = "timestamp", id = "int" }, or path = "feed.parquet"'
+        raise table.mistake("has no schema", hint=hint)
+    path = table.text("path")
+    import pyarrow.parquet as pq
+
+    try:
+        return pq.read_schema(folder / path)
+    except (OSError, pa.ArrowException) as problem:
+        hint = "a Parquet file; its path is relative to the application's file"
+        raise table.mistake(f'is in "{path}", which cannot be read: {problem}', "path", hint=hint) from None
+
+
+def _read_query(name: str, table: Table, path: Path) -> ApplicationQuery:
+    if re.fullmatch(r"[\w-]+", name) is None:
+        raise table.mistake("cannot be called so", hint="letters, digits, _ and -")
+    if table.has("sql") == table.has("file"):
+        raise table.mistake("needs either sql or a file", hint='sql = "SELECT ..."')
+    if table.has("sql"):
+        text, origin = table.text("sql"), f"{path}, query {name}"
+    else:
+        origin = str(path.parent / table.text("file"))
+        try:
+            text = Path(origin).read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as problem:
+            hint = "paths are relative to the application's file"
+            told = f'is in "{table.text("file")}", which cannot be read: {problem}'
+            raise table.mistake(told, "file", hint=hint) from None
+    selectivity = table.number("selectivity", zero=True) if table.has("selectivity") else None
+    return ApplicationQuery(name=name, text=text, selectivity=selectivity, origin=origin)
+
+
+def _read_values(table: Table) -> dict[str, Any]:
+    """Only what is given."""
+    given: dict[str, Any] = {}
+    for key in table.fields:
+        if key in NUMBERS:
+            given[key] = table.number(key, zero=key not in ABOVE_ZERO)
+        elif key in WHOLES:
+            given[key] = table.whole(key)
+        elif key in CHOICES:
+            given[key] = table.choice(key, CHOICES[key])
+        elif key in NAMES:
+            given[key] = table.text(key)
+    return given

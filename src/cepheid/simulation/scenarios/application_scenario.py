@@ -1,0 +1,42 @@
+"""APP.toml as a scenario: what `cepheid simulate --app` runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from cepheid.application import Application, compile_application, read_application
+from cepheid.cost.profile_file import read_profile
+from cepheid.errors import CepheidError, InvalidInput
+from cepheid.language.scope import Describe
+from cepheid.simulation.arrivals import Arrivals, make_arrivals
+from cepheid.simulation.scenario import Scenario
+from cepheid.simulation.scenarios.graph_scenario import scenario_of_graph
+
+
+def scenario_of_application(path: Path, describe: Describe) -> Scenario:
+    """describe: tells the types of SQL; the embedded host has one (execution/embedded/relations.py)."""
+    application = read_application(path)
+    placed = compile_application(application, describe).placed
+    return scenario_of_graph(
+        placed,
+        _make_rates(application),
+        None if application.profile is None else read_profile(application.profile),
+        application.cluster,
+        application.simulation,
+        keys={name: source.keys for name, source in application.sources.items() if source.keys is not None},
+        selectivities={
+            name: query.selectivity for name, query in application.queries.items() if query.selectivity is not None
+        },
+    )
+
+
+def _make_rates(application: Application) -> dict[str, Arrivals]:
+    rates = {}
+    for name, source in application.sources.items():
+        if not source.arrivals:
+            continue  # a source that no query reads needs none; one that is read is told apart
+        try:
+            rates[name] = make_arrivals(source.arrivals, application.path.parent)
+        except CepheidError as problem:
+            raise InvalidInput(f'source "{name}" of {application.path}: {problem.message}', hint=problem.hint) from None
+    return rates
