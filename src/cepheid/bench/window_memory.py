@@ -3,9 +3,7 @@ own."""
 
 from __future__ import annotations
 
-import multiprocessing
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 import cepheid as cep
+from cepheid.bench.apart import measure_apart
 from cepheid.bench.machine import return_memory
 from cepheid.bench.study_data import BEGIN_US, MAX_ID
 from cepheid.bench.window_queries import Q6, q2_text, q3_text
@@ -21,13 +20,6 @@ from cepheid.kernel.compiled.warm_up import compile_kernels
 MANY = 64
 SHARED_EVENTS = 1_200_000
 PUSH = 20_000
-
-
-def measure_apart(measure: Callable[..., Any], *arguments: Any) -> Any:
-    """The answer of a function in a new process."""
-    context = multiprocessing.get_context("spawn")
-    with context.Pool(1) as pool:
-        return pool.apply(measure, arguments)
 
 
 def resident_mb() -> float:

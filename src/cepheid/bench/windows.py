@@ -13,10 +13,11 @@ from rich.console import Console
 from rich.progress import track
 
 import cepheid as cep
+from cepheid.bench.apart import measure_apart
 from cepheid.bench.machine import describe_machine, keep_memory
 from cepheid.bench.one_core import one_core, time_action
 from cepheid.bench.study_data import generate_events
-from cepheid.bench.window_memory import measure_apart, measure_q6, measure_sharing
+from cepheid.bench.window_memory import measure_q6, measure_sharing
 from cepheid.bench.window_queries import SIZES, list_queries, q3_text
 from cepheid.kernel.compiled.warm_up import compile_kernels
 

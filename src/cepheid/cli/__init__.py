@@ -5,9 +5,11 @@ from __future__ import annotations
 import typer
 
 from cepheid.cli.bench import bench
+from cepheid.cli.calibrate import calibrate
 from cepheid.cli.demo import demo
 from cepheid.cli.doctor import doctor
 from cepheid.cli.explain import explain
+from cepheid.cli.simulate import simulate
 from cepheid.cli.sql import sql
 
 app = typer.Typer(
@@ -20,5 +22,7 @@ app = typer.Typer(
 app.command()(demo)
 app.command()(sql)
 app.command()(explain)
+app.command()(simulate)
+app.command()(calibrate)
 app.add_typer(bench, name="bench")
 app.command()(doctor)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -12,6 +12,7 @@ from cepheid.cli.failures import told_plainly
 
 bench = typer.Typer(help="Measure, and compare with a baseline of the same run.", no_args_is_help=True)
 AsJson = Annotated[bool, typer.Option("--json", help="The result as JSON")]
+Host = Literal["embedded", "spark", "both"]
 Save = Annotated[Path | None, typer.Option(help="A folder to write the result to")]
 
 
@@ -77,6 +78,19 @@ def windows(
 
 
 @bench.command()
+def simulation(
+    repeats: Annotated[int, typer.Option(help="How often, the short ones")] = 5,
+    as_json: AsJson = False,
+    save: Save = None,
+) -> None:
+    """Thousands of queries on simulated machines, beside what CEPSim's authors published."""
+    from cepheid.bench.simulation import measure_simulation
+
+    with told_plainly():
+        _show(measure_simulation(repeats), as_json, save)
+
+
+@bench.command()
 def latency(
     rate: Annotated[int, typer.Option(help="Events per second")] = 10_000,
     seconds: Annotated[float, typer.Option(help="For how long, each pattern")] = 6.0,
@@ -90,10 +104,35 @@ def latency(
         _show(measure_latency(rate, seconds), as_json, save)
 
 
+@bench.command()
+def prediction(
+    host: Annotated[Host, typer.Option(help="Where the queries run")] = "both",
+    report: Annotated[Path | None, typer.Option(help="A picture (.png) of both, side by side")] = None,
+    as_json: AsJson = False,
+    save: Save = None,
+) -> None:
+    """What the simulator predicts of Q2 and Q5, calibrated here, against what they really do (under 10 minutes)."""
+    from cepheid.bench.prediction import measure_prediction
+    from cepheid.bench.prediction_report import draw_report, list_rows
+
+    with told_plainly():
+        result = measure_prediction(host)
+    if save is not None:
+        _save(result, save)
+    _show(result if as_json else {**result, "predictions": list_rows(result)}, as_json, None)
+    if report is not None:
+        report.parent.mkdir(parents=True, exist_ok=True)
+        draw_report(result, report)
+
+
+def _save(result: dict[str, Any], save: Path) -> None:
+    save.mkdir(parents=True, exist_ok=True)
+    (save / f"{result['benchmark']}.json").write_text(json.dumps(result, indent=2) + "\n")
+
+
 def _show(result: dict[str, Any], as_json: bool, save: Path | None) -> None:
     if save is not None:
-        save.mkdir(parents=True, exist_ok=True)
-        (save / f"{result['benchmark']}.json").write_text(json.dumps(result, indent=2) + "\n")
+        _save(result, save)
     if as_json:
         typer.echo(json.dumps(result))
         return

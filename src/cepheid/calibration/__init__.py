@@ -1,0 +1,1 @@
+"""What queries cost on this machine, measured, and how near the simulator comes to what they really do."""
