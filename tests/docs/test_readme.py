@@ -90,3 +90,23 @@ def test_the_aggregate_in_python_runs() -> None:
     names: dict[str, object] = {"cep": cep, "bids": bids}
     exec(code.replace("cep.sql(", "rows = cep.sql("), names)  # noqa: S102 (our own README)
     assert names["rows"].column("p").to_pylist() == [2.0, 6.0, 24.0]  # type: ignore[attr-defined]
+
+
+def test_the_simulated_deployment_in_python_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(Path(__file__).parents[2])
+    code = next(block for language, block in BLOCKS if language == "python" and "SimulatedDeployment" in block)
+    names: dict[str, object] = {}
+    exec(code, names)  # noqa: S102 (our own README)
+    assert names["deployment"].now_s == pytest.approx(60.1)  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("command", re.findall(r"^cepheid (simulate .*?)(?:\s+#.*)?$", README, re.MULTILINE))
+def test_the_simulations_shown_run(command: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    from typer.testing import CliRunner
+
+    from cepheid.cli import app
+
+    monkeypatch.chdir(Path(__file__).parents[2])
+    words = command.replace("page.html", str(tmp_path / "page.html")).replace("sweep.png", str(tmp_path / "sweep.png"))
+    found = CliRunner().invoke(app, words.split())
+    assert found.exit_code == 0, found.output
