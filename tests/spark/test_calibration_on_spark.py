@@ -10,12 +10,13 @@ import pyarrow as pa
 import pytest
 
 from cepheid.calibration.batch_plan import BatchPlan
+from cepheid.calibration.calibrate import EXTENTS
 from cepheid.calibration.feed import Feed
 from cepheid.calibration.file_source import FilePool
 from cepheid.calibration.fit_costs import fit_line
 from cepheid.calibration.paced_files import run_paced_files
 from cepheid.calibration.sample_events import StreamShape, sample_events
-from cepheid.calibration.spark_batches import measure_batches
+from cepheid.calibration.spark_batches import KEPT_PROGRESS, measure_batches, plan_for_files
 
 pytestmark = pytest.mark.spark
 QUERY = """SELECT a.id, b.ts AS last_ts FROM PATTERN SEQ(events a, events b)
@@ -37,6 +38,8 @@ def test_every_batch_is_measured_with_its_events_and_rows(spark: Any, pool: File
     assert [sorted(sample.events for sample in block) for block in measured.blocks] == [[PART, 4 * PART]] * 2
     assert all(0 < sample.rows <= 2 * sample.events for block in measured.blocks for sample in block)
     assert measured.reach == 1.0
+    longest = plan_for_files(EXTENTS["spark"].plan(), EXTENTS["spark"].part)
+    assert len(longest.warm_up) + longest.blocks * sum(longest.rounds) < int(spark.conf.get(KEPT_PROGRESS))
     assert fit_line(measured.blocks[0]).at(PART) > 0.0
 
 

@@ -21,6 +21,7 @@ from cepheid.errors import InvalidInput
 from cepheid.execution.spark.measurements import read_measurements
 
 # Java compiles what it runs often: in a new session batches become quicker for half a minute and more.
+KEPT_PROGRESS = "spark.sql.streaming.numRecentProgressUpdates"  # 100 otherwise: a warm-up alone may take half of them
 LONGEST_WARM_UP = 48  # small batches
 FULL_WARM_UP = 8  # then full ones: what they run, small ones run seldom
 LOOKED_AT = 8
@@ -117,6 +118,7 @@ def streaming(
     first_parts: int = 0,
 ) -> Iterator[Any]:
     """The query over files that will be linked into folder/in; its rows go nowhere.  first_parts: are there at once."""
+    spark.conf.set(KEPT_PROGRESS, str(10 * LONGEST_WARM_UP))
     frames = pool.frames(spark, folder / "in", parts_per_batch)
     for part in range(first_parts):
         pool.link(part, folder / "in")
