@@ -2,7 +2,7 @@
 
 A query is measured from outside, so what it costs belongs to one of its vertices: the first that remembers (a pattern,
 a window), or, if there is none, the first that does anything.  The others only pass events on; what the simulator
-takes for that (simulation/graph_scenario.py) is taken off, so that all together cost what was measured.
+takes for that (PASSING_IPE) is taken off, so that all together cost what was measured.
 """
 
 from __future__ import annotations
