@@ -12,6 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from cepheid.cli import app
+from cepheid.simulation.reference.scheduling import SCHEDULERS
 
 SCENARIO = """\
 [simulation]
@@ -196,3 +197,26 @@ def test_a_person_sees_tables_and_gets_files(scenario: str, tmp_path: Path) -> N
         assert picture.read_bytes()[:4] == b"\x89PNG"
         report.unlink()
         picture.unlink()
+
+
+def test_strategies_of_ones_own_are_loaded_by_the_name_of_their_module(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "lazy_strategies.py").write_text(
+        "from cepheid.simulation import register_scheduler\n\n\n"
+        '@register_scheduler("lazy")\n'
+        "def run_nothing(turn):\n"
+        "    yield from turn.arrivals\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    monkeypatch.setitem(SCHEDULERS, "lazy", SCHEDULERS["simple"])  # so that it is gone behind the test
+    (tmp_path / "lazy.toml").write_text(SCENARIO.replace("tick_s = 1.0", 'tick_s = 1.0\nscheduler = "lazy"'))
+    ran = CliRunner().invoke(app, ["simulate", "lazy.toml", "--json", "--strategies", "lazy_strategies"])
+    assert ran.exit_code == 0, ran.output
+    told = json.loads(ran.stdout)
+    assert told["engine"] == "reference"
+    assert told["consumers"][0]["throughput_per_s"] == 0.0
+    missing = CliRunner().invoke(app, ["simulate", "lazy.toml", "--strategies", "no_such_module"])
+    assert missing.exit_code == 2
+    assert 'module "no_such_module" cannot be imported' in missing.stderr

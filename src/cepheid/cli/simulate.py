@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import re
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -47,6 +49,12 @@ def simulate(
     engine: Annotated[str, typer.Option(help="compiled or reference")] = "compiled",
     fidelity: Annotated[str | None, typer.Option(help="cepsim or corrected, in place of the scenario's")] = None,
     merge: Annotated[bool, typer.Option(help="Simulate machines that are equal in everything once")] = True,
+    strategies: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="MODULE", help="A Python module that registers schedulers, allocations or arrivals of yours"
+        ),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object, nothing else on stdout")] = False,
 ) -> None:
     """Simulate queries on machines: latency, throughput, queues, cost."""
@@ -61,6 +69,8 @@ def simulate(
             _choose("fidelity", fidelity, FIDELITIES)
         for target, ending in ((report, ".html"), (picture, ".png")):
             _prepare_target(target, ending)
+        for module in strategies or []:
+            _load_strategies(module)
         read = _read(path, app, fidelity)
         if rate is not None:
             read = _set_rate(read, rate)
@@ -102,6 +112,19 @@ def _prepare_target(target: Path | None, ending: str) -> None:
         target.parent.mkdir(parents=True, exist_ok=True)
     except OSError as problem:
         raise InvalidInput(f'"{target}" cannot be written: {problem}') from None
+
+
+def _load_strategies(module: str) -> None:
+    """From where modules are found, and from the folder one is in, as with `python -m`."""
+    if str(Path.cwd()) not in sys.path:
+        sys.path.insert(0, str(Path.cwd()))
+    try:
+        importlib.import_module(module)
+    except ImportError as problem:
+        raise InvalidInput(
+            f'module "{module}" cannot be imported: {problem}',
+            hint="--strategies my_strategies for my_strategies.py in this folder",
+        ) from None
 
 
 def _read(path: Path | None, app: Path | None, fidelity: str | None) -> Scenario:
