@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 
 sys.path.append(str(Path(__file__).parent.parent / "simulation"))  # the random scenarios lie with their tests
@@ -13,8 +13,10 @@ import pytest
 from random_scenarios import double, make_scenario
 from second_opinion import SecondOpinion
 
+from cepheid.simulation.clock import iteration_edges
+from cepheid.simulation.run import EngineName, Run
 from cepheid.simulation.scenario import Fidelity
-from cepheid.simulation.simulate import simulate
+from cepheid.simulation.simulate import play, simulate
 from cepheid.simulation.tally import Tally
 
 CASES = 40
@@ -81,3 +83,30 @@ def test_machines_that_are_simulated_once_for_all_come_out_as_if_each_was(fideli
         assert differing_fields(apart.tally, together.tally) == [], f"seed {seed}"
         merged += together.ran < apart.ran
     assert merged > CASES // 8, "some of them were merged"
+
+
+@pytest.mark.parametrize("engine", ["reference", "compiled"])
+def test_every_event_that_came_was_taken_in_waits_or_is_counted_as_dropped(engine: EngineName) -> None:
+    found: Counter[str] = Counter()
+    for seed in range(2000, 2000 + CASES):
+        scenario = replace(make_scenario(seed, "corrected", ticks=40), changes=())
+        if seed % 2:
+            queries = [
+                replace(query, vertices=tuple(replace(v, sheds=v.kind == "producer") for v in query.vertices))
+                for query in scenario.queries
+            ]
+            scenario = replace(scenario, queries=tuple(queries))
+        run = Run(scenario, engine)
+        play(run)
+        layout, tally, waiting = run.layout, run.engine.tally, run.engine.waiting()
+        for vertex in layout.producers():
+            place = int(layout.placement[vertex])
+            edges = iteration_edges(run.ticks, scenario, float(layout.capacity[place]), int(layout.pes[place]))
+            came = float(layout.arrivals(vertex).amounts(edges, layout.instances[vertex].copy).sum())
+            kept = tally.processed[vertex].sum() + waiting[vertex] + tally.dropped[vertex]
+            assert kept == pytest.approx(came, rel=1e-9, abs=1.001), (seed, layout.instances[vertex].name)
+            found["waiting"] += bool(waiting[vertex])
+            found["dropped"] += bool(tally.dropped[vertex])
+            found["all"] += 1
+    assert found["waiting"] > 10, found
+    assert found["dropped"] > 3, found
