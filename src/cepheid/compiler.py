@@ -24,11 +24,11 @@ from cepheid.graph.state_bounds import explain_unbounded, tell_how_to_bound
 from cepheid.graph.validation import validate_graph
 from cepheid.graph.window_report import report_windows
 from cepheid.language.binder import bind_query
-from cepheid.language.parse_pattern import parse_pattern
-from cepheid.language.parser import parse_query
-from cepheid.language.pattern_builder import Pattern
-from cepheid.language.query_binder import Surroundings
-from cepheid.language.syntax import ParsedQuery, SequenceClause
+from cepheid.language.builder.parse_pattern import parse_pattern
+from cepheid.language.builder.pattern_builder import Pattern
+from cepheid.language.catalog import Catalog
+from cepheid.language.parsing.parser import parse_query
+from cepheid.language.parsing.syntax import ParsedQuery, SequenceClause
 from cepheid.placement.place_by_nature import place_by_nature
 from cepheid.placement.placed_graph import PlacedGraph
 from cepheid.rewrite.rewriter import Application, rewrite_graph
@@ -52,9 +52,7 @@ class Compilation:
 Query = str | Pattern
 
 
-def compile_query(
-    query: Query | Mapping[str, Query], known: Surroundings, rules: tuple[Rule, ...] = RULES
-) -> Compilation:
+def compile_query(query: Query | Mapping[str, Query], known: Catalog, rules: tuple[Rule, ...] = RULES) -> Compilation:
     """All steps; mistakes in the text come out with their place in it.  Several queries, by name, become one graph:
     what they have in common is there once."""
     named = query if isinstance(query, Mapping) else {"query": query}

@@ -12,10 +12,10 @@ import pyarrow as pa
 
 from cepheid.compiler import Compilation, Query, check_bounded, compile_query, explain_compilation, placed_at_order
 from cepheid.errors import InvalidInput, RejectedEventsWarning
-from cepheid.language.query_binder import Surroundings
+from cepheid.language.catalog import Catalog
+from cepheid.lookups import Aggregate, Database, Table
 from cepheid.schema import read_schema, read_table
 from cepheid.settings import Settings
-from cepheid.tables import Aggregate, Database, Table
 
 if TYPE_CHECKING:
     from cepheid.execution.embedded.continuous import ContinuousQuery
@@ -144,7 +144,7 @@ def _compile_embedded(
     from cepheid.execution.embedded.relations import describe_sql
 
     python = _read_aggregates(aggregates)
-    return compile_query(query, Surroundings(schemas, describe_sql, frozenset(streams), frozenset(lookups), python))
+    return compile_query(query, Catalog(schemas, describe_sql, frozenset(streams), frozenset(lookups), python))
 
 
 def _lookup_schemas(lookups: Mapping[str, Table | Database]) -> dict[str, pa.Schema]:

@@ -16,7 +16,7 @@ from cepheid.calibration.profile_vertices import PASSING_IPE, make_profile
 from cepheid.compiler import compile_query
 from cepheid.cost.profile import NOMINAL_MIPS, QueryProfile
 from cepheid.execution.embedded.relations import describe_sql
-from cepheid.language.query_binder import Surroundings
+from cepheid.language.catalog import Catalog
 from cepheid.placement.placed_graph import PlacedGraph
 
 SCHEMA = pa.schema([("id", pa.int32()), ("a1", pa.float64()), ("ts", pa.timestamp("us"))])
@@ -36,7 +36,7 @@ SHAPE = HostShape(2, 0.5, 800_000)
 
 
 def place(text: str | dict[str, str]) -> PlacedGraph:
-    return compile_query(text, Surroundings({"events": SCHEMA}, describe_sql, frozenset({"events"}))).placed
+    return compile_query(text, Catalog({"events": SCHEMA}, describe_sql, frozenset({"events"}))).placed
 
 
 def predictor(text: str, cost: QueryProfile = COST, shape: HostShape = SHAPE) -> Predictor:

@@ -14,7 +14,7 @@ from cepheid.calibration.paced_run import PacedRun
 from cepheid.compiler import compile_query
 from cepheid.cost.profile import QueryProfile
 from cepheid.execution.embedded.relations import describe_sql
-from cepheid.language.query_binder import Surroundings
+from cepheid.language.catalog import Catalog
 
 SCHEMA = pa.schema([("id", pa.int32()), ("a1", pa.float64()), ("ts", pa.timestamp("us"))])
 COST = QueryProfile(
@@ -48,7 +48,7 @@ def test_errors_tell_how_far_off_a_prediction_is(truth: float, tmp_path: Path, m
         order.append("run")
         return PacedRun(rate, min(rate, capacity), min(1.0, rate / capacity), rate > capacity, 10, 1e6)
 
-    placed = compile_query(q5_text(), Surroundings({"events": SCHEMA}, describe_sql, frozenset({"events"}))).placed
+    placed = compile_query(q5_text(), Catalog({"events": SCHEMA}, describe_sql, frozenset({"events"}))).placed
     told: list[str] = []
     found = compare(placed, Bench(calibrate, run), "spark", told.append)
     errors = [row["error"] for row in found["rows"]]

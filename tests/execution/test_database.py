@@ -21,7 +21,7 @@ from cepheid.execution.lookup.connector import SourceAway
 from cepheid.execution.lookup.database import DatabaseTable
 from cepheid.execution.lookup.enrich import enrich
 from cepheid.execution.lookup.found import Found
-from cepheid.tables import Database
+from cepheid.lookups import Database
 
 NASTY = "x\"; DROP TABLE stops; --'%s {}"
 
@@ -615,6 +615,6 @@ def test_missing_driver_is_told_with_the_way_to_get_it(monkeypatch: pytest.Monke
 
 
 def test_records_load_no_driver() -> None:
-    script = "import sys, cepheid.tables; print({'duckdb', 'psycopg', 'numba', 'pandas'} & set(sys.modules))"
+    script = "import sys, cepheid.lookups; print({'duckdb', 'psycopg', 'numba', 'pandas'} & set(sys.modules))"
     told = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert told.stdout.strip() == "set()"

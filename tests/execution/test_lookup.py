@@ -18,7 +18,7 @@ from cepheid.errors import InvalidInput, TypeMismatch, UnknownColumn
 from cepheid.execution.lookup.enrich import enrich
 from cepheid.execution.lookup.in_memory import MemoryTable, open_memory_table
 from cepheid.execution.lookup.key_types import fit_keys
-from cepheid.tables import Table
+from cepheid.lookups import Table
 
 STOPS = pa.table({"id": [1, 2, 2, None], "name": ["one", "two", "zwei", "none"]})
 

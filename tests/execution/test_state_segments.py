@@ -13,7 +13,7 @@ from cepheid.execution.embedded.relations import describe_sql
 from cepheid.execution.engine import Engine
 from cepheid.execution.state_segments import StoredState, load_state, plan_change
 from cepheid.graph.operators import RowPattern, Sequence
-from cepheid.language.query_binder import Surroundings
+from cepheid.language.catalog import Catalog
 
 LAYOUT = pa.schema([("_key0", pa.int64()), ("_time", pa.timestamp("us")), ("x", pa.int64())])
 PATTERN = """SELECT * FROM s MATCH_RECOGNIZE (PARTITION BY k ORDER BY ts
@@ -25,7 +25,7 @@ SEQUENCE = """SELECT a.x AS ax, b.x AS bx FROM PATTERN SEQ(s a, s b) WHERE a.k =
 
 def make_engine(text: str) -> Engine:
     schema = pa.schema([("k", pa.int64()), ("ts", pa.timestamp("us")), ("x", pa.int64())])
-    graph = compile_query(text, Surroundings({"s": schema}, describe_sql)).placed.graph
+    graph = compile_query(text, Catalog({"s": schema}, describe_sql)).placed.graph
     vertex = next(name for name, node in graph.vertices.items() if isinstance(node, RowPattern | Sequence))
     node = graph.vertices[vertex]
     assert isinstance(node, RowPattern | Sequence)

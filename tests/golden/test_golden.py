@@ -30,7 +30,7 @@ from cepheid.execution.embedded.batch import run_batch
 from cepheid.execution.embedded.relations import describe_sql
 from cepheid.graph.json_form import read_json, write_json
 from cepheid.graph.render_text import render_text
-from cepheid.language.query_binder import Surroundings
+from cepheid.language.catalog import Catalog
 from cepheid.rewrite.rewriter import rewrite_graph
 from cepheid.rewrite.rule_order import WHOLE_TABLE_RULES
 from cepheid.schema import read_schema
@@ -119,7 +119,7 @@ def test_matching(path: Path, update: bool) -> None:
     (case,) = read_cases(path)
     tables = read_events(case.events)
     compilation = compile_query(
-        case.query, Surroundings({name: table.schema for name, table in tables.items()}, describe_sql)
+        case.query, Catalog({name: table.schema for name, table in tables.items()}, describe_sql)
     )
     if update and not is_failure(case):
         check_case(path, 0, write_rows(run_batch(compilation.placed, tables)[0]["query"]), update)
@@ -147,7 +147,7 @@ def test_matching(path: Path, update: bool) -> None:
 def test_rewrite(path: Path, update: bool) -> None:
     """The file bears the name of the rule; the plan is that of all rules, "unchanged" that without this one."""
     for number, case in enumerate(read_cases(path)):
-        bound = compile_query(case.query, Surroundings(SCHEMAS, describe_sql)).bound
+        bound = compile_query(case.query, Catalog(SCHEMAS, describe_sql)).bound
         without, _ = rewrite_graph(bound, tuple(rule for rule in WHOLE_TABLE_RULES if rule.__name__ != path.stem))
         after, _ = rewrite_graph(without, WHOLE_TABLE_RULES)
         check_case(path, number, "= unchanged" if after == without else render_text(after), update)
@@ -173,6 +173,6 @@ def test_json_of_every_golden_query_reads_back_equal(path: Path) -> None:
     for case in read_cases(path):
         tables = read_events(case.events) if case.events else {}
         schemas = {name: table.schema for name, table in tables.items()} or SCHEMAS
-        compilation = compile_query(case.query, Surroundings(schemas, describe_sql))
+        compilation = compile_query(case.query, Catalog(schemas, describe_sql))
         for graph in (compilation.bound, compilation.rewritten):
             assert read_json(write_json(graph)) == graph

@@ -25,7 +25,7 @@ from cepheid.graph.render_text import render_text
 from cepheid.graph.validation import validate_graph
 from cepheid.kernel.expression import Call, Cell, Constant, Expression, Position
 from cepheid.kernel.pattern import Alternation, Concatenation, Repetition, RowPatternProgram, Skip, Term
-from cepheid.language.query_binder import Surroundings
+from cepheid.language.catalog import Catalog
 from cepheid.schema import read_schema
 
 SCHEMAS = {
@@ -37,7 +37,7 @@ PATTERN = """buses MATCH_RECOGNIZE (
 
 
 def bind(query: str) -> QueryGraph:
-    return compile_query(query, Surroundings(SCHEMAS, describe_sql)).bound
+    return compile_query(query, Catalog(SCHEMAS, describe_sql)).bound
 
 
 def vertex_of(graph: QueryGraph, kind: type) -> str:

@@ -15,9 +15,9 @@ from cepheid.graph.operators import Filter, Project, Relation, RowPattern, Seque
 from cepheid.graph.query_graph import QueryGraph
 from cepheid.kernel.expression import show_expression
 from cepheid.language.binder import bind_query
-from cepheid.language.parser import parse_query
-from cepheid.language.query_binder import Surroundings
-from cepheid.language.syntax import SequenceClause
+from cepheid.language.catalog import Catalog
+from cepheid.language.parsing.parser import parse_query
+from cepheid.language.parsing.syntax import SequenceClause
 from cepheid.schema import read_schema
 
 SCHEMAS = {
@@ -28,7 +28,7 @@ PATTERN = "s MATCH_RECOGNIZE (PARTITION BY id ORDER BY ts MEASURES a.f AS f, a.t
 
 
 def compile_text(query: str) -> Compilation:
-    return compile_query(query, Surroundings(SCHEMAS, describe_sql))
+    return compile_query(query, Catalog(SCHEMAS, describe_sql))
 
 
 def kinds_of(query: str) -> set[type]:
@@ -72,7 +72,7 @@ def test_predicates_in_python_become_columns_of_the_events() -> None:
     assert isinstance(clause, SequenceClause)
     first, second = clause.terms
     changed = replace(clause, items=(first, replace(second, predicates=(is_odd,))))
-    graph = bind_query(replace(parsed, clauses=(changed,)), Surroundings(SCHEMAS, describe_sql), QueryGraph())
+    graph = bind_query(replace(parsed, clauses=(changed,)), Catalog(SCHEMAS, describe_sql), QueryGraph())
     (node,) = [node for node in graph.vertices.values() if isinstance(node, Sequence)]
     (predicate,) = node.predicates
     assert (predicate.column, predicate.stream) == ("_q0", 1)

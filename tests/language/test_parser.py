@@ -10,16 +10,16 @@ from sqlglot import exp
 
 from cepheid.errors import CepheidError, Span
 from cepheid.kernel.pattern import list_terms, show_pattern
-from cepheid.language.parser import parse_query, span_of
-from cepheid.language.syntax import (
+from cepheid.language.parsing.parser import parse_query, span_of
+from cepheid.language.parsing.syntax import (
     MatchRecognizeClause,
     Name,
     ParsedQuery,
     PartialLimit,
+    PatternWindowClause,
     SequenceClause,
     Subset,
     TermGroup,
-    WindowClause,
     Within,
 )
 
@@ -408,9 +408,9 @@ def test_a_table_may_be_called_pattern(item: str) -> None:
 # --- WINDOW ---------------------------------------------------------------------------------------------
 
 
-def windows(query: str) -> list[WindowClause]:
+def windows(query: str) -> list[PatternWindowClause]:
     clauses = parse_query(query).clauses
-    found = [clause for clause in clauses if isinstance(clause, WindowClause)]
+    found = [clause for clause in clauses if isinstance(clause, PatternWindowClause)]
     assert len(found) == len(clauses)
     return found
 

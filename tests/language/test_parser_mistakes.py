@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from cepheid.errors import CepheidError, NotSupportedYet, SyntaxProblem
-from cepheid.language.interval_parser import scale_unit
-from cepheid.language.parser import parse_query
+from cepheid.language.parsing.interval_parser import scale_unit
+from cepheid.language.parsing.parser import parse_query
 
 
 def read_problem(text: str) -> tuple[CepheidError, str]:

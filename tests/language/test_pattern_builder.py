@@ -11,10 +11,10 @@ import pytest
 
 import cepheid as cep
 from cepheid.errors import CepheidError, InvalidInput, InvalidQuery, SyntaxProblem, UnknownColumn, UnknownStream
-from cepheid.language.parse_pattern import parse_pattern
-from cepheid.language.parser import parse_query
-from cepheid.language.pattern_builder import Pattern
-from cepheid.language.syntax import SequenceClause
+from cepheid.language.builder.parse_pattern import parse_pattern
+from cepheid.language.builder.pattern_builder import Pattern
+from cepheid.language.parsing.parser import parse_query
+from cepheid.language.parsing.syntax import SequenceClause
 from cepheid.schema import read_schema
 
 SCHEMA = {"id": "int", "ts": "timestamp", "price": "double"}

@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 import pytest
 
 import cepheid as cep
-from cepheid.language.pattern_builder import Pattern
+from cepheid.language.builder.pattern_builder import Pattern
 from cepheid.testing import assert_same_rows
 
 

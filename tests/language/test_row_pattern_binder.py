@@ -21,7 +21,7 @@ from cepheid.kernel.expression import (
     show_expression,
 )
 from cepheid.kernel.pattern import Frame, show_pattern
-from cepheid.language.query_binder import Surroundings
+from cepheid.language.catalog import Catalog
 from cepheid.schema import read_schema
 
 SCHEMAS = {
@@ -34,7 +34,7 @@ FRAME = "ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING"
 
 
 def bind(query: str) -> QueryGraph:
-    graph = compile_query(query, Surroundings(SCHEMAS, describe_sql)).bound
+    graph = compile_query(query, Catalog(SCHEMAS, describe_sql)).bound
     assert read_json(write_json(graph)) == graph
     return graph
 

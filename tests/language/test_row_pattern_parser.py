@@ -19,7 +19,7 @@ from cepheid.kernel.pattern import (
     RowPattern,
     Term,
 )
-from cepheid.language.row_pattern_parser import parse_row_pattern
+from cepheid.language.parsing.row_pattern_parser import parse_row_pattern
 
 A, B, C = Term("a"), Term("b"), Term("c")
 

@@ -16,7 +16,7 @@ from random_windows import make_window_case
 from cepheid.compiler import compile_query
 from cepheid.errors import CepheidError
 from cepheid.execution.embedded.relations import describe_sql
-from cepheid.language.query_binder import Surroundings
+from cepheid.language.catalog import Catalog
 from cepheid.simulation.arrivals.uniform import Uniform
 from cepheid.simulation.scenario import Scenario
 from cepheid.simulation.scenarios.graph_scenario import scenario_of_graph
@@ -35,7 +35,7 @@ def list_cases() -> list[tuple[str, dict[str, pa.Table]]]:
 
 
 def make_scenario(text: str, tables: dict[str, pa.Table]) -> Scenario | None:
-    known = Surroundings({name: table.schema for name, table in tables.items()}, describe_sql, frozenset(tables))
+    known = Catalog({name: table.schema for name, table in tables.items()}, describe_sql, frozenset(tables))
     try:
         placed = compile_query(text, known).placed
     except CepheidError:

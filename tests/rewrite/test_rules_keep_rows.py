@@ -16,7 +16,7 @@ from cepheid.execution.embedded.relations import describe_sql
 from cepheid.graph.query_graph import QueryGraph
 from cepheid.graph.validation import validate_graph
 from cepheid.kernel.expression import Call, Cell, Constant
-from cepheid.language.query_binder import Surroundings
+from cepheid.language.catalog import Catalog
 from cepheid.placement.place_by_nature import place_by_nature
 from cepheid.rewrite.condition_sql import condition_sql
 from cepheid.rewrite.rewriter import rewrite_graph
@@ -92,7 +92,7 @@ def run(graph: QueryGraph, table: pa.Table) -> Counter[str]:
 @settings(max_examples=30, deadline=None)
 @given(queries(), tables)
 def test_every_application_keeps_the_rows(query: str, table: pa.Table) -> None:
-    bound = compile_query(query, Surroundings({"t": SCHEMA}, describe_sql)).bound
+    bound = compile_query(query, Catalog({"t": SCHEMA}, describe_sql)).bound
     expected = run(bound, table)
     rewritten, trace = rewrite_graph(bound, CARRYING_RULES)
     for application in trace:
@@ -105,7 +105,7 @@ def test_every_application_keeps_the_rows(query: str, table: pa.Table) -> None:
 @settings(max_examples=6, deadline=None)
 @given(query=queries(), table=tables)
 def test_every_rule_alone_keeps_the_rows(rule: object, query: str, table: pa.Table) -> None:
-    bound = compile_query(query, Surroundings({"t": SCHEMA}, describe_sql)).bound
+    bound = compile_query(query, Catalog({"t": SCHEMA}, describe_sql)).bound
     rewritten, _ = rewrite_graph(bound, (rule,))  # type: ignore[arg-type]
     assert run(rewritten, table) == run(bound, table)
 

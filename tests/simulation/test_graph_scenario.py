@@ -22,7 +22,7 @@ from cepheid.graph.node import PlanNode
 from cepheid.graph.operators import NODE_TYPES, HostWindow
 from cepheid.graph.query_graph import QueryGraph
 from cepheid.kernel.window import Summary, Window
-from cepheid.language.query_binder import Surroundings
+from cepheid.language.catalog import Catalog
 from cepheid.placement.placed_graph import PlacedGraph
 from cepheid.schema import read_schema
 from cepheid.simulation.arrivals.uniform import Uniform
@@ -43,7 +43,7 @@ AS_CEPSIM = {"fidelity": "cepsim", "duration_s": 20.0, "tick_s": 0.1}
 
 
 def place(query: Query | Mapping[str, Query]) -> PlacedGraph:
-    known = Surroundings(dict.fromkeys(STREAMS, SCHEMA), describe_sql, frozenset(STREAMS))
+    known = Catalog(dict.fromkeys(STREAMS, SCHEMA), describe_sql, frozenset(STREAMS))
     return compile_query(query, known).placed
 
 

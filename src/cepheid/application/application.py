@@ -15,8 +15,8 @@ import pyarrow as pa
 from cepheid.compiler import Compilation, compile_query
 from cepheid.cost.profile import NOMINAL_MIPS, HostName
 from cepheid.errors import CepheidError
-from cepheid.language.query_binder import Surroundings
-from cepheid.language.scope import Describe
+from cepheid.language.catalog import Catalog
+from cepheid.language.expressions.scope import Describe
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,7 +79,7 @@ class Application:
 def compile_application(application: Application, describe: Describe) -> Compilation:
     """All its queries as one graph.  describe: tells the types of SQL, as the host sees them."""
     schemas = {name: source.schema for name, source in application.sources.items()} | dict(application.tables)
-    known = Surroundings(schemas, describe, frozenset(application.sources), frozenset(application.tables))
+    known = Catalog(schemas, describe, frozenset(application.sources), frozenset(application.tables))
     try:
         return compile_query({name: query.text for name, query in application.queries.items()}, known)
     except CepheidError as problem:

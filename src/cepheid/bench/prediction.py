@@ -39,7 +39,7 @@ from cepheid.compiler import compile_query
 from cepheid.cost.profile import HostName, QueryProfile
 from cepheid.execution.embedded.relations import describe_sql
 from cepheid.kernel.compiled.warm_up import compile_kernels
-from cepheid.language.query_binder import Surroundings
+from cepheid.language.catalog import Catalog
 from cepheid.placement.placed_graph import PlacedGraph
 
 QUERIES = {"Q2": q2_text("avg", 50_000, 1), "Q5": q5_text()}
@@ -179,7 +179,7 @@ def _row(what: str, offered: float | None, predicted: float, measured: float) ->
 
 def _place(text: str, feed: Feed) -> PlacedGraph:
     schemas = {name: table.schema for name, table in feed.tables.items()}
-    return compile_query(text, Surroundings(schemas, describe_sql, frozenset(schemas))).placed
+    return compile_query(text, Catalog(schemas, describe_sql, frozenset(schemas))).placed
 
 
 @contextmanager

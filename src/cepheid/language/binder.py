@@ -22,34 +22,35 @@ from cepheid.graph.node import PlanNode
 from cepheid.graph.operators import Filter, Project, Relation, RowPattern, Sink, Source
 from cepheid.graph.operators.project import quote_name
 from cepheid.graph.query_graph import QueryGraph
-from cepheid.language.bind_match_recognize import bind_match_recognize, refuse_double_names
-from cepheid.language.bind_sequence import SequenceBinder
-from cepheid.language.bind_window import bind_window, places_of_functions
-from cepheid.language.conditions import list_items, list_joins, suffix_name, without_joins
-from cepheid.language.dialect import CHANGES, OUTPUT
-from cepheid.language.elements import variable_of
-from cepheid.language.host_refusal import place_refusal
-from cepheid.language.output_names import name_outputs
-from cepheid.language.parser import span_of
-from cepheid.language.query_binder import BoundTable, Surroundings
-from cepheid.language.scope import Describe, EventInput
-from cepheid.language.simple_select import SimpleSelect, find_items, is_plain_item, only_item, split_select
-from cepheid.language.stream_joins import add_interval_join, add_table_join, count_streams, find_lookup
-from cepheid.language.stream_queries import add_overs, add_sorted, add_union
-from cepheid.language.syntax import (
+from cepheid.language.catalog import Catalog
+from cepheid.language.expressions.scope import Describe, EventInput
+from cepheid.language.parsing.dialect import CHANGES, OUTPUT
+from cepheid.language.parsing.parser import span_of
+from cepheid.language.parsing.syntax import (
     EventClause,
     MatchRecognizeClause,
     Name,
     ParsedQuery,
+    PatternWindowClause,
     RowPatternClause,
     SequenceClause,
     StreamWindowClause,
-    WindowClause,
 )
-from cepheid.language.window_queries import add_window_query
+from cepheid.language.patterns.bind_match_recognize import bind_match_recognize
+from cepheid.language.patterns.bind_pattern_window import bind_pattern_window, places_of_functions
+from cepheid.language.patterns.bind_sequence import SequenceBinder
+from cepheid.language.patterns.elements import variable_of
+from cepheid.language.relations.conditions import list_items, list_joins, suffix_name, without_joins
+from cepheid.language.relations.host_refusal import place_refusal
+from cepheid.language.relations.output_names import name_outputs, refuse_double_names
+from cepheid.language.relations.simple_select import SimpleSelect, find_items, is_plain_item, only_item, split_select
+from cepheid.language.streams.query_binder import BoundTable
+from cepheid.language.streams.stream_joins import add_interval_join, add_table_join, count_streams, find_lookup
+from cepheid.language.streams.stream_queries import add_overs, add_sorted, add_union
+from cepheid.language.streams.window_queries import add_window_query
 
 
-def bind_query(parsed: ParsedQuery, known: Surroundings, graph: QueryGraph, name: str = "query") -> QueryGraph:
+def bind_query(parsed: ParsedQuery, known: Catalog, graph: QueryGraph, name: str = "query") -> QueryGraph:
     """The graph with one query more, which is called `name`."""
 
     def ask(sql: str, tables: Mapping[str, pa.Schema]) -> pa.Schema:
@@ -64,7 +65,7 @@ def bind_query(parsed: ParsedQuery, known: Surroundings, graph: QueryGraph, name
 
 @dataclass
 class _Binder:
-    known: Surroundings
+    known: Catalog
     describe: Describe
     graph: QueryGraph
     tables: dict[str, BoundTable] = field(default_factory=dict)  # by placeholder
@@ -106,7 +107,7 @@ class _Binder:
         match clause:
             case MatchRecognizeClause():
                 return self.add_match_recognize(clause)
-            case WindowClause():
+            case PatternWindowClause():
                 return self.add_window(clause)
         return self.add_sequence(clause)
 
@@ -116,9 +117,9 @@ class _Binder:
         written = {measure.name.text: measure.expression for measure in clause.measures}
         return self.add_pattern(table, source, bound, written, clause.head, "MATCH_RECOGNIZE")
 
-    def add_window(self, clause: WindowClause) -> BoundTable:
+    def add_window(self, clause: PatternWindowClause) -> BoundTable:
         table, source = self.find_input(clause.source)
-        bound = bind_window(clause, source)
+        bound = bind_pattern_window(clause, source)
         written = places_of_functions(clause)
         self.added_columns |= set(written)
         self.expand_stars(clause, [name for name in table.schema.names if name not in self.added_columns])
@@ -175,7 +176,7 @@ class _Binder:
                     raise NotSupportedYet("this aggregate over the rows of a match", span=span) from None
             raise
 
-    def expand_stars(self, clause: WindowClause, names: list[str]) -> None:
+    def expand_stars(self, clause: PatternWindowClause, names: list[str]) -> None:
         """SELECT * means the columns of the input, not those that windows add for what is read with OVER."""
         select = self.carriers[clause.placeholder].find_ancestor(exp.Select)
         if select is None:  # another window is fed by this one

@@ -21,7 +21,7 @@ from cepheid.session import open as open_query
 
 if TYPE_CHECKING:
     from cepheid.execution.embedded.continuous import ContinuousQuery
-    from cepheid.language.pattern_builder import Pattern
+    from cepheid.language.builder.pattern_builder import Pattern
 
 
 def cut_table(table: pa.Table, places: Sequence[int]) -> list[pa.Table]:

@@ -13,9 +13,9 @@ from cepheid.execution.lookup.database import DatabaseTable
 from cepheid.execution.lookup.join_table import join_table, open_lookup
 from cepheid.graph.node import EngineNode
 from cepheid.graph.operators import Sink, Source, TableJoin
+from cepheid.lookups import Database, Table
 from cepheid.measurement import Counts
 from cepheid.placement.placed_graph import PlacedGraph
-from cepheid.tables import Database, Table
 
 
 def run_batch(

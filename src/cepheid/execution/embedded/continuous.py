@@ -21,19 +21,19 @@ from cepheid.compiler import Compilation
 from cepheid.errors import InvalidInput, NotSupportedYet, SnapshotMismatch
 from cepheid.event_time import in_microseconds
 from cepheid.execution.blob import read_blob, write_blob
-from cepheid.execution.embedded.engine_run import EngineRun
+from cepheid.execution.embedded.engine_feed import EngineFeed
 from cepheid.execution.embedded.row_wise import PreparedVertex, prepare_vertex
 from cepheid.execution.lookup.database import DatabaseTable
 from cepheid.execution.lookup.found import Lookup
 from cepheid.execution.lookup.join_table import join_schema, join_table, open_lookup
 from cepheid.graph.node import EngineNode
 from cepheid.graph.operators import Relation, Sink, Source, TableJoin
-from cepheid.language.row_wise_query import is_row_wise_query
+from cepheid.language.relations.row_wise_query import is_row_wise_query
+from cepheid.lookups import Database, Table
 from cepheid.measurement import Counts
 from cepheid.placement.placed_graph import PlacedGraph
 from cepheid.schema import fit_schema, is_plain_schema, read_table
 from cepheid.settings import Settings
-from cepheid.tables import Database, Table
 
 
 class ContinuousQuery:
@@ -59,7 +59,7 @@ class ContinuousQuery:
         self._graph = compilation.placed.graph
         self._together = {vertex: group for group in compilation.placed.engines() for vertex in group}
         self._lateness_us = 0 if settings.lateness is None else in_microseconds(settings.lateness)
-        self._runs: dict[str, EngineRun] = {}  # by vertex
+        self._runs: dict[str, EngineFeed] = {}  # by vertex
         self._others: dict[str, PreparedVertex] = {}
         self._sources: dict[str, tuple[str, list[str]]] = {}
         self._prepare()
@@ -146,7 +146,7 @@ class ContinuousQuery:
                 case EngineNode():
                     if vertex not in self._runs:
                         group = self._together[vertex]
-                        run = EngineRun(self._graph, group, inputs, self._runs, self._lateness_us)
+                        run = EngineFeed(self._graph, group, inputs, self._runs, self._lateness_us)
                         self._runs |= dict.fromkeys(group, run)
                 case Sink():
                     pass
@@ -163,7 +163,7 @@ class ContinuousQuery:
         run = self._runs.get(vertex)
         return self._others[vertex].schema if run is None else run.schemas[run.vertices.index(vertex)]
 
-    def _engines(self) -> list[EngineRun]:
+    def _engines(self) -> list[EngineFeed]:
         """Each engine once."""
         return list(dict.fromkeys(self._runs.values()))
 

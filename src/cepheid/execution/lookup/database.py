@@ -24,7 +24,7 @@ from cepheid.execution.lookup.found import Found
 from cepheid.execution.lookup.key_types import fit_keys, key_type
 from cepheid.execution.lookup.row_cache import RowCache
 from cepheid.kernel.columns import Int64s
-from cepheid.tables import Database
+from cepheid.lookups import Database
 
 T = TypeVar("T")
 

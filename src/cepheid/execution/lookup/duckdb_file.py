@@ -18,7 +18,7 @@ import pyarrow as pa
 from cepheid.errors import InvalidInput
 from cepheid.execution.lookup.connector import SourceAway
 from cepheid.graph.operators.project import quote_name
-from cepheid.tables import Database
+from cepheid.lookups import Database
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection

@@ -11,8 +11,8 @@ from cepheid.errors import UnknownColumn
 from cepheid.execution.lookup.found import Found
 from cepheid.execution.lookup.key_types import fit_keys, key_type
 from cepheid.kernel.compiled.row_index import RowIndex
+from cepheid.lookups import Table
 from cepheid.schema import fit_schema
-from cepheid.tables import Table
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from cepheid.execution.lookup.found import Lookup
 from cepheid.execution.lookup.in_memory import open_memory_table
 from cepheid.graph.operators import TableJoin
 from cepheid.kernel.columns import Int64s
-from cepheid.tables import Database, Table
+from cepheid.lookups import Database, Table
 
 
 def open_lookup(node: TableJoin, table: object) -> Lookup:

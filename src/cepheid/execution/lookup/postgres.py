@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 
 from cepheid.errors import DriverMissing, InvalidInput, UnknownColumn
 from cepheid.execution.lookup.connector import SourceAway
-from cepheid.tables import Database
+from cepheid.lookups import Database
 
 if TYPE_CHECKING:
     from psycopg import Connection

@@ -31,12 +31,12 @@ from cepheid.execution.spark.watermarks import add_watermarks
 from cepheid.graph.node import EngineNode, PlanNode
 from cepheid.graph.operators import Changes, Filter, HostWindow, Project, Relation, Source, TableJoin, Union
 from cepheid.kernel.window import PythonAggregate
-from cepheid.language.query_binder import Surroundings
+from cepheid.language.catalog import Catalog
+from cepheid.lookups import Database, Table
 from cepheid.placement.place_chains import place_chains
 from cepheid.placement.placed_graph import PlacedGraph
 from cepheid.rewrite.rule_order import CARRYING_RULES, WHOLE_TABLE_RULES
 from cepheid.settings import Settings
-from cepheid.tables import Database, Table
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ def compile_on_spark(query: Query | Mapping[str, Query], given: SparkInputs) -> 
     spark = next(iter(frames.values())).sparkSession
     schemas = {name: arrow_schema(frame) for name, frame in frames.items()}
     schemas |= {name: read_database_schema(database) for name, database in given.databases.items()}
-    known = Surroundings(
+    known = Catalog(
         schemas,
         lambda sql, tables: describe_sql(spark, sql, tables),
         frozenset(name for name, frame in frames.items() if frame.isStreaming),

@@ -16,7 +16,7 @@ from cepheid.execution.lookup.found import Lookup
 from cepheid.execution.lookup.join_table import join_schema, join_table, open_lookup
 from cepheid.execution.spark.schemas import arrow_schema, number_columns
 from cepheid.graph.operators import TableJoin
-from cepheid.tables import Database
+from cepheid.lookups import Database
 
 _lookups: dict[tuple[TableJoin, Database], Lookup] = {}  # of this worker
 

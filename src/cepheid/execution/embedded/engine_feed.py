@@ -1,0 +1,190 @@
+"""An engine of a continuous query at work, and what tells it how far time has come.
+
+The horizon follows the newest event of each stream that feeds the engine, less the lateness; where the rows of
+another engine feed it, it follows the oldest event, or moment, that those may still be about.  The slowest counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from cepheid.errors import InvalidOrder, NotSupportedYet
+from cepheid.event_time import BEGINNING, END, is_event_time, newest_time
+from cepheid.execution.blob import read_table_bytes, write_table
+from cepheid.execution.embedded.row_queue import RowQueue, with_places
+from cepheid.execution.engine import Engine, name_events
+from cepheid.execution.operator import KeptEvents
+from cepheid.graph.column_origin import name_columns, trace_columns, trace_moment
+from cepheid.graph.json_form import write_origin
+from cepheid.graph.node import EngineNode
+from cepheid.graph.operators import RowPattern, Sequence
+from cepheid.graph.query_graph import QueryGraph
+from cepheid.measurement import Counts
+
+Tables = Mapping[str, pa.Table]
+Newest = Callable[[pa.Table, Tables], int]
+
+
+class EngineFeed:
+    """The vertices that share an engine.  `below`: the runs of engines that may feed it."""
+
+    def __init__(
+        self,
+        graph: QueryGraph,
+        vertices: list[str],
+        inputs: list[pa.Schema],
+        below: Mapping[str, EngineFeed],
+        lateness_us: int,
+    ) -> None:
+        self.vertices = vertices
+        vertex = vertices[0]
+        nodes = [node for name in vertices if isinstance(node := graph.vertices[name], EngineNode)]
+        feeds = graph.inputs(vertex)
+        self._lateness_us = lateness_us
+        self._under = [_engine_under(graph, feed, below) for feed in feeds]
+        self._clocks = [_make_clocks(graph, feed) for feed in feeds]
+        self._newest = [[BEGINNING] * len(clocks) for clocks in self._clocks]
+        self._names = name_columns(graph, vertex)
+        self._is_read = any(_is_read_by_engines(graph, name) for name in vertices)
+        self.floor = BEGINNING  # no row that is still to come is about an event older than this
+        many = len(inputs) > 1
+        self._queue: RowQueue | None = None
+        origin = " ".join(write_origin(graph, name) for name in vertices)
+        first = nodes[0]
+        if isinstance(first, RowPattern | Sequence) and _is_read_by_engines(graph, vertex):
+            self.engine = Engine([with_places(first, many)], inputs, origin=origin)
+            self._queue = RowQueue(first, many, self.engine.schemas[0])
+        else:
+            self.engine = Engine(nodes, inputs, origin=origin)
+        self.schemas = [
+            pa.schema([schema.field(name) for name in node.cell_names()])
+            for schema, node in zip(self.engine.schemas, nodes, strict=True)
+        ]
+        self._check_event_time()
+
+    @property
+    def reads_streams(self) -> bool:
+        """Does it read events that users push?"""
+        return None in self._under
+
+    @property
+    def counts(self) -> Counts:
+        return self.engine.counts
+
+    def push(self, inputs: list[pa.Table], tables: Tables) -> list[pa.Table]:
+        """The rows of each vertex that are settled by one more batch; `tables`: what was pushed, by stream."""
+        for clocks, newest, layout in zip(self._clocks, self._newest, inputs, strict=True):
+            newest[:] = [max(known, clock(layout, tables)) for known, clock in zip(newest, clocks, strict=True)]
+        rows = self.engine.push(inputs, min(map(self._reached, range(len(inputs)))))
+        if self._queue is None:
+            self.floor = self.engine.floor() if self._is_read else BEGINNING
+            return rows
+        floor = self.engine.floor()
+        ready = self._queue.pass_on(rows[0], floor)
+        self.floor = min(floor, self._queue.oldest())
+        return [ready]
+
+    def finish(self, inputs: list[pa.Table]) -> list[pa.Table]:
+        """The rows that are left, given the last events."""
+        last = zip(self.engine.push(inputs, self.engine.horizon), self.engine.finish(), strict=True)
+        rows = [pa.concat_tables(parts) for parts in last]
+        return rows if self._queue is None else [self._queue.pass_on(rows[0], END)]
+
+    def take_late(self) -> pa.Table:
+        """The late events, under the names that users know; they are given out once."""
+        late, self.engine.late = self.engine.late, []
+        return name_events(pa.concat_tables([self.engine.layout.empty_table(), *late]), self._names)
+
+    def _reached(self, number: int) -> int:
+        """How far time has come for an input."""
+        under = self._under[number]
+        if under is not None:
+            return under.floor
+        newest = min(self._newest[number])
+        return newest if newest == BEGINNING else newest - self._lateness_us
+
+    # --- snapshots ---------------------------------------------------------------------------------------
+    def write_state(self) -> tuple[dict[str, Any], list[bytes]]:
+        """What the engine knows: a header for JSON, and parts."""
+        kept = self.engine.keep()
+        table = kept.table
+        for name, values in {"_role": kept.roles, "_number": kept.numbers, "_taken": kept.taken}.items():
+            table = table.append_column(name, pa.array(values))
+        queued = [] if self._queue is None else [self._queue.waiting]
+        header = {
+            "horizon": kept.horizon,
+            "arrivals": kept.arrivals,
+            "newest": self._newest,
+            "floor": self.floor,
+            "counts": self.counts.as_dict(),
+            "parts": 2 + len(queued) + len(self.engine.late),
+        }
+        return header, [kept.partials, *(write_table(part) for part in (table, *queued, *self.engine.late))]
+
+    def read_state(self, header: Mapping[str, Any], parts: list[bytes]) -> None:
+        """Go on from there."""
+        table, *others = [read_table_bytes(part) for part in parts[1:]]
+        self.engine.restore(
+            KeptEvents(
+                table=table.drop_columns(["_role", "_number", "_taken"]),
+                roles=table.column("_role").to_numpy().astype(np.uint8),
+                numbers=table.column("_number").to_numpy(),
+                taken=table.column("_taken").to_numpy(),
+                horizon=header["horizon"],
+                arrivals=header["arrivals"],
+                partials=parts[0],
+            )
+        )
+        if self._queue is not None:
+            self._queue.waiting, *others = others
+        self.engine.late = others
+        held, kept = self.counts.held, self.counts.kept
+        self.engine.counts = Counts(**{**header["counts"], "held": held, "kept": kept})
+        self._newest, self.floor = [list(each) for each in header["newest"]], header["floor"]
+
+    def _check_event_time(self) -> None:
+        time_type = self.engine.layout.field("_time").type
+        if not is_event_time(time_type):
+            raise InvalidOrder(
+                f"a stream is ordered by event time, but ORDER BY names a column of type {time_type}",
+                hint="order by a timestamp column",
+            )
+
+
+def _reads_engines(graph: QueryGraph, vertex: str) -> bool:
+    below = graph.reach(vertex, graph.inputs)
+    return any(isinstance(graph.vertices[name], EngineNode) for name in below)
+
+
+def _is_read_by_engines(graph: QueryGraph, vertex: str) -> bool:
+    above = [name for name in graph.reach(vertex, graph.outputs) if name != vertex]
+    return any(isinstance(graph.vertices[name], EngineNode) for name in above)
+
+
+def _engine_under(graph: QueryGraph, feed: str, below: Mapping[str, EngineFeed]) -> EngineFeed | None:
+    """The engine whose rows make up an input; None if it is made of events that users push."""
+    if not _reads_engines(graph, feed):
+        return None
+    vertex = trace_moment(graph, feed, "_time")
+    if vertex is None:
+        raise NotSupportedYet(
+            "a continuous pattern or window over the rows of another, if ORDER BY is not the time of one of its events",
+            hint="order it by a measure that is such a time: LAST(b.ts), FIRST(a.ts)",
+        )
+    return below[vertex]
+
+
+def _make_clocks(graph: QueryGraph, feed: str) -> list[Newest]:
+    """The newest time of each stream in an input, told by all its events: those filtered out move time on as well."""
+    origins = trace_columns(graph, feed, "_time")
+    if origins is None:
+        return [lambda layout, _: newest_time(layout.column("_time"))]
+    return [_make_clock(source.name, column) for source, column in origins]
+
+
+def _make_clock(stream: str, column: str) -> Newest:
+    return lambda _, tables: newest_time(tables[stream].column(column))

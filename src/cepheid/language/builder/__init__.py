@@ -1,0 +1,1 @@
+"""Patterns written in Python: the same tree as from text."""

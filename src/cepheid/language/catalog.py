@@ -1,0 +1,24 @@
+"""What is known besides the text of a query: streams, tables, types, functions of the user."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+
+from cepheid.kernel.window import PythonAggregate
+from cepheid.language.expressions.scope import Describe
+
+
+@dataclass(frozen=True, slots=True)
+class Catalog:
+    """What is known besides the text: `describe` asks the host for types of SQL; streams: inputs that go on for ever,
+    not whole tables; lookups: tables that events are looked up in one by one, in memory or in a database; python:
+    aggregates of the user, by name in lower case."""
+
+    schemas: Mapping[str, pa.Schema]
+    describe: Describe
+    streams: frozenset[str] = frozenset()
+    lookups: frozenset[str] = frozenset()
+    python: Mapping[str, PythonAggregate] = field(default_factory=dict)

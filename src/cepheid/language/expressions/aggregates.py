@@ -1,0 +1,297 @@
+"""Aggregates over the rows of a match: from the way they are written to the kernel's record.
+
+    sum(b.x)                            Aggregate("sum", "x", variables=("b",))
+    count(*)                            Aggregate("count", None)
+    avg(b.x * b.y)                      the host computes b.x * b.y as a column before matching, which is averaged
+    sum(b.x) FILTER (WHERE b.y > 0)     likewise CASE WHEN b.y > 0 THEN b.x END: nulls are left out
+    count_if(b.x > 0)                   count(CASE WHEN b.x > 0 THEN 1 END)
+    bool_and(b.f), bool_or(b.f)         min and max: false is less than true
+
+All columns in one aggregate are of one variable, or of none (all rows of the match).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+from sqlglot import exp
+
+from cepheid.errors import CepheidError, InvalidQuery, NotSupportedYet, TypeMismatch
+from cepheid.graph.operators.project import quote_name
+from cepheid.kernel.expression import Aggregate, AggregateFunction, Kind
+from cepheid.language.expressions.navigation import PHYSICAL
+from cepheid.language.expressions.scope import EventInput, InputColumn, Variables
+from cepheid.language.parsing.places import span_of
+
+FUNCTIONS: dict[type[exp.Expr], AggregateFunction] = {
+    exp.Count: "count", exp.CountIf: "count", exp.Sum: "sum", exp.Avg: "avg", exp.Min: "min", exp.Max: "max",
+    exp.Stddev: "stddev_samp", exp.StddevSamp: "stddev_samp", exp.StddevPop: "stddev_pop",
+    exp.Variance: "var_samp", exp.VariancePop: "var_pop", exp.ArgMin: "min_by", exp.ArgMax: "max_by",
+    exp.LogicalAnd: "min", exp.LogicalOr: "max", exp.ArrayAgg: "array_agg",
+}  # fmt: skip
+UNKNOWN_TO_SQLGLOT = ("EVERY",)
+OTHERS = (  # aggregates of Trino that sqlglot takes for functions of one row
+    "BITWISE_AND_AGG", "BITWISE_OR_AGG", "BITWISE_XOR_AGG", "CHECKSUM", "ENTROPY", "GEOMETRIC_MEAN", "HISTOGRAM",
+    "MAP_AGG", "MAP_UNION", "MULTIMAP_AGG", "NUMERIC_HISTOGRAM", "REDUCE_AGG",
+)  # fmt: skip
+OF_NUMBERS = ("sum", "avg", "stddev_samp", "stddev_pop", "var_samp", "var_pop")
+ORDERED = ("min", "max", "min_by", "max_by")
+FACTS = ("CLASSIFIER", "MATCH_NUMBER", "TIMED_OUT", "RUNNING", "FINAL")
+CHANGING = (exp.CurrentTimestamp, exp.CurrentDate, exp.CurrentTime, exp.Localtimestamp, exp.Rand, exp.Uuid)
+NUMERIC = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenAggregate:
+    """`argument`: None counts rows; `owner`: the v of count(v.*)."""
+
+    node: exp.Expr
+    function: AggregateFunction
+    argument: exp.Expr | None
+    by: exp.Expr | None = None
+    distinct: bool = False
+    of_logic: bool = False  # bool_and and bool_or: the argument is true or false
+    owner: exp.Expr | None = None
+
+    @property
+    def parts(self) -> list[exp.Expr]:
+        return [part for part in (self.argument, self.by) if part is not None]
+
+
+def is_aggregate(node: exp.Expr) -> bool:
+    if isinstance(node, exp.Filter | exp.WithinGroup | exp.IgnoreNulls | exp.RespectNulls):
+        return True
+    if isinstance(node, exp.Anonymous):
+        return node.name.upper() in (*UNKNOWN_TO_SQLGLOT, *OTHERS)
+    return isinstance(node, exp.AggFunc) and not isinstance(node, exp.First | exp.Last)
+
+
+def bind_aggregate(
+    node: exp.Expr, source: EventInput, variables: Variables, *, in_condition: bool = False
+) -> Aggregate:
+    """The aggregate that is written; what a kernel cannot compute with is refused in a condition only."""
+    written = read_aggregate(node)
+    members = _find_members(written, variables)
+    column = None if written.argument is None else _find_column(written.argument, source)
+    by = None if written.by is None else _find_column(written.by, source)
+    _check_types(written, column, by)
+    bound = Aggregate(
+        written.function,
+        column.layout if column else None,
+        variables=members,
+        by=by.layout if by else None,
+        distinct=written.distinct,
+    )
+    return _with_kinds(bound, written, source, column, by) if in_condition else bound
+
+
+# --- what is written --------------------------------------------------------------------------------------
+
+
+def read_aggregate(node: exp.Expr) -> WrittenAggregate:
+    condition = None
+    call = node
+    if isinstance(node, exp.Filter):
+        call, condition = node.this, node.expression.this
+    if isinstance(call, exp.Anonymous) and call.name.upper() == "EVERY" and len(call.expressions) == 1:
+        call = _replace_call(call, exp.LogicalAnd(this=call.expressions[0].copy()))
+    function = FUNCTIONS.get(type(call))
+    if function is None:
+        raise _tell_unknown(call, node)
+    written = _read_arguments(WrittenAggregate(node, function, call.this), call)
+    _check_inside(written)
+    if isinstance(call, exp.CountIf) and written.argument is not None:
+        written = replace(written, argument=only_where(written.argument, exp.Literal.number(1)))
+    return written if condition is None else _with_filter(written, condition)
+
+
+def _replace_call(old: exp.Expr, new: exp.Expr) -> exp.Expr:
+    new.meta.update(old.meta)
+    return new
+
+
+def _tell_unknown(call: exp.Expr, node: exp.Expr) -> CepheidError:
+    if isinstance(call, exp.First | exp.Last) or not is_aggregate(call):
+        return InvalidQuery("FILTER belongs to an aggregate", span=span_of(node))
+    if isinstance(call, exp.WithinGroup | exp.IgnoreNulls | exp.RespectNulls):
+        return NotSupportedYet(f'"{call.sql()}" over the rows of a match', span=span_of(node))
+    name = call.name.upper() if isinstance(call, exp.Anonymous) else _function_name(call)
+    hint = "array_agg collects the values; min, max, min_by and max_by choose one"
+    return NotSupportedYet(f"the aggregate {name} over the rows of a match", span=span_of(node), hint=hint)
+
+
+def _function_name(call: exp.Expr) -> str:
+    return call.sql_name() if isinstance(call, exp.Func) else call.key.upper()
+
+
+def _read_arguments(written: WrittenAggregate, call: exp.Expr) -> WrittenAggregate:
+    argument, by, distinct = written.argument, call.args.get("expression"), False
+    if isinstance(argument, exp.Order):
+        raise NotSupportedYet(
+            "ORDER BY inside an aggregate", span=span_of(call), hint="rows of a match are in order of time already"
+        )
+    if isinstance(argument, exp.Distinct):
+        distinct = True
+        argument, *more = argument.expressions
+        if written.function in ("min_by", "max_by") and by is None and len(more) == 1:
+            by, more = more[0], []
+        if more:
+            raise NotSupportedYet("DISTINCT over several columns", span=span_of(call))
+    if call.args.get("expressions") or call.args.get("count"):
+        raise NotSupportedYet(f'"{call.sql()}" with so many arguments', span=span_of(call))
+    star = argument.this if isinstance(argument, exp.Column) else argument
+    if argument is None or (isinstance(star, exp.Star) and (written.function != "count" or distinct)):
+        raise InvalidQuery(f"{_function_name(call)} needs a column", span=span_of(call))
+    of_logic = isinstance(call, exp.LogicalAnd | exp.LogicalOr)
+    if isinstance(star, exp.Star):
+        owner = argument.args.get("table") if isinstance(argument, exp.Column) else None
+        return replace(written, argument=None, owner=owner)
+    if written.function == "count" and not isinstance(call, exp.CountIf) and isinstance(argument, exp.Literal):
+        return replace(written, argument=None)  # count(1) counts rows
+    if written.function in ("min_by", "max_by"):
+        distinct = False  # of equal rows the first is as good as any
+    return replace(written, argument=argument, by=by, distinct=distinct, of_logic=of_logic)
+
+
+def _check_inside(written: WrittenAggregate) -> None:
+    """An aggregate is over columns of rows: no navigation, no other aggregates, nothing about the match."""
+    for part in written.parts:
+        for inner in part.walk():
+            if is_aggregate(inner):
+                raise InvalidQuery("an aggregate cannot stand inside another", span=span_of(inner))
+            name = inner.name.upper() if isinstance(inner, exp.Anonymous) else ""
+            if isinstance(inner, exp.First | exp.Last) or name in PHYSICAL:
+                raise InvalidQuery("FIRST, LAST, PREV and NEXT cannot stand inside an aggregate", span=span_of(inner))
+            if name in FACTS:
+                raise NotSupportedYet(f"{name} inside an aggregate", span=span_of(inner))
+            if isinstance(inner, exp.Query | exp.Exists | exp.Window):
+                raise NotSupportedYet(f"{inner.key.upper()} inside an aggregate", span=span_of(inner) or span_of(part))
+            if isinstance(inner, CHANGING):
+                raise NotSupportedYet(
+                    f"{inner.sql()} inside an aggregate",
+                    span=span_of(inner) or span_of(part),
+                    hint="it would give other rows each time; compare with a column or a literal",
+                )
+
+
+def _with_filter(written: WrittenAggregate, condition: exp.Expr) -> WrittenAggregate:
+    """Leave the other rows out by making their values null."""
+    if written.function == "array_agg":
+        raise NotSupportedYet("FILTER on array_agg", span=span_of(written.node), hint="array_agg keeps nulls")
+    _check_inside(replace(written, argument=condition, by=None))
+    if written.argument is None:
+        return replace(written, argument=only_where(condition, exp.Literal.number(1)))
+    by = None if written.by is None else only_where(condition, written.by)
+    return replace(written, argument=only_where(condition, written.argument), by=by)
+
+
+def only_where(condition: exp.Expr, value: exp.Expr) -> exp.Expr:
+    return exp.Case(ifs=[exp.If(this=condition.copy(), true=value.copy())])
+
+
+# --- what it is over --------------------------------------------------------------------------------------
+
+
+def _find_members(written: WrittenAggregate, variables: Variables) -> tuple[str, ...]:
+    owners = {column.table.lower(): column.args.get("table") for part in written.parts for column in _columns_of(part)}
+    if written.owner is not None:
+        owners[written.owner.name.lower()] = written.owner
+    elif isinstance(written.node, exp.Filter) and isinstance(written.node.this.this, exp.Star):
+        owners[""] = None  # count(*) is over all rows
+    if len(owners) > 1:
+        raise InvalidQuery(
+            "the columns in an aggregate are of different variables",
+            span=span_of(written.node),
+            hint="an aggregate is over the rows of one variable: write the same variable, or none, in front of each",
+        )
+    owner = next(iter(owners.values()), None)
+    return variables.resolve(owner) if owner is not None else ()
+
+
+def _columns_of(part: exp.Expr) -> list[exp.Column]:
+    return list(part.find_all(exp.Column))
+
+
+def _find_column(argument: exp.Expr, source: EventInput) -> InputColumn:
+    """The column that is aggregated; what is more than a column is computed by the host before matching."""
+    inner = argument.unnest()
+    if isinstance(inner, exp.Column):
+        return source.column(inner)
+
+    def spell(node: exp.Expr) -> exp.Expr:
+        return exp.column(source.column(node).name, quoted=True) if isinstance(node, exp.Column) else node
+
+    sql = inner.transform(spell).sql(dialect="trino", comments=False)
+    try:
+        return source.compute(sql)
+    except InvalidQuery as problem:
+        raise InvalidQuery(problem.message, span=span_of(argument), hint=problem.hint) from None
+
+
+# --- types ------------------------------------------------------------------------------------------------
+
+
+def _check_types(written: WrittenAggregate, column: InputColumn | None, by: InputColumn | None) -> None:
+    if column is None or written.argument is None:
+        return
+    place = span_of(written.argument) or span_of(written.node)
+    shown = written.argument.sql()
+    if written.function in OF_NUMBERS and not any(check(column.type) for check in NUMERIC):
+        raise TypeMismatch(f'"{shown}" of type {column.type} is no number', span=place)
+    if written.of_logic and not pa.types.is_boolean(column.type):
+        raise TypeMismatch(f'"{shown}" of type {column.type} is neither true nor false', span=place)
+    compared = by if by is not None else column
+    is_compared = written.distinct or written.function in ORDERED
+    if is_compared and pa.types.is_nested(compared.type):
+        told = "DISTINCT" if written.distinct else written.function
+        raise NotSupportedYet(f"{told} over a column of type {compared.type}", span=place)
+
+
+def _with_kinds(
+    bound: Aggregate, written: WrittenAggregate, source: EventInput, column: InputColumn | None, by: InputColumn | None
+) -> Aggregate:
+    """The same for a condition, where the kernel computes it and must know the kinds."""
+    if bound.function == "array_agg":
+        raise NotSupportedYet("array_agg in a condition", span=span_of(written.node))
+    if column is None or written.argument is None:
+        return bound
+    if bound.function == "count" and not bound.distinct and column.kind is None:
+        plain = isinstance(written.argument.unnest(), exp.Column)
+        value = quote_name(column.name) if plain else f"({column.name})"
+        counted = source.compute(f"CASE WHEN {value} IS NOT NULL THEN 1 END")
+        return replace(bound, column=counted.layout, column_kind="int")
+    column = _computable(column, written.argument, source, written)
+    by = None if by is None or written.by is None else _computable(by, written.by, source, written)
+    assert column.kind is not None, "_computable saw to it"
+    return replace(
+        bound,
+        column=column.layout,
+        column_kind=column.kind,
+        kind=_result_kind(bound.function, column.kind),
+        by=by.layout if by else None,
+        by_kind=by.kind if by else None,
+    )
+
+
+def _computable(column: InputColumn, argument: exp.Expr, source: EventInput, written: WrittenAggregate) -> InputColumn:
+    """The column, if the kernel can compute with it; decimals that only literals brought in are made doubles."""
+    if column.kind is not None:
+        return column
+    types = [source.column(inner).type for inner in _columns_of(argument)]
+    if pa.types.is_decimal(column.type) and not any(pa.types.is_decimal(kind) for kind in types):
+        return source.compute(f"CAST({column.name} AS DOUBLE)")
+    numeric = any(check(column.type) for check in NUMERIC)
+    raise NotSupportedYet(
+        f"{written.function} over a column of type {column.type} in a condition",
+        span=span_of(argument) or span_of(written.node),
+        hint=f"write CAST({argument.sql()} AS DOUBLE)" if numeric else "compute it in a subquery",
+    )
+
+
+def _result_kind(function: AggregateFunction, column: Kind) -> Kind:
+    if function == "count":
+        return "int"
+    if function in ("min", "max", "min_by", "max_by"):
+        return column
+    return "int" if function == "sum" and column == "int" else "float"

@@ -1,0 +1,127 @@
+"""FIRST, LAST, PREV, NEXT: from the way they are written to a Position.
+
+    b.x                 the last event bound to b
+    FIRST(b.x, 1)       the second one
+    PREV(x)             the event before the current one
+    PREV(LAST(b.x), 2)  two events before the last b
+
+Navigation may stand around an expression: LAST(b.x - b.y) reads both columns at the last b.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from sqlglot import exp
+
+from cepheid.errors import InvalidQuery
+from cepheid.kernel.expression import Position
+from cepheid.language.expressions.scope import Variables
+from cepheid.language.parsing.places import span_of
+
+PHYSICAL = {"PREV": -1, "NEXT": 1}
+
+
+@dataclass(frozen=True, slots=True)
+class Path:
+    """The navigation functions around the place where we are."""
+
+    pick: Literal["first", "last"] = "last"
+    offset: int = 0
+    shift: int = 0
+    logical: bool = False  # inside FIRST or LAST
+
+
+def enter_navigation(node: exp.Expr, path: Path) -> tuple[exp.Expr, Path] | None:
+    """What is inside a navigation function, and the path there; None if the node is none."""
+    if isinstance(node, exp.First | exp.Last):
+        if path.logical:
+            raise InvalidQuery("FIRST and LAST cannot be nested", span=span_of(node), hint="put PREV or NEXT around")
+        offset = read_offset(node.args.get("expression"), 0, node)
+        pick: Literal["first", "last"] = "first" if isinstance(node, exp.First) else "last"
+        _check_one_variable(node)
+        return node.this, replace(path, pick=pick, offset=offset, logical=True)
+    if isinstance(node, exp.Anonymous) and node.name.upper() in PHYSICAL:
+        if path.logical:
+            raise InvalidQuery(
+                f"{node.name.upper()} cannot stand inside FIRST or LAST",
+                span=span_of(node),
+                hint=f"write {node.name.upper()}(LAST(...))",
+            )
+        arguments = node.expressions
+        if not 1 <= len(arguments) <= 2:
+            raise InvalidQuery(f"{node.name.upper()} takes a value and an optional offset", span=span_of(node))
+        steps = read_offset(arguments[1] if len(arguments) == 2 else None, 1, node)
+        _check_one_variable(node)
+        return arguments[0], replace(path, shift=path.shift + PHYSICAL[node.name.upper()] * steps)
+    return None
+
+
+def _check_one_variable(node: exp.Expr) -> None:
+    """A navigation function leads to one row, so that all it reads must be of one variable."""
+    if len({_owner_of(column) for column in node.find_all(exp.Column)}) > 1:
+        name = node.name if isinstance(node, exp.Anonymous) else node.key
+        raise InvalidQuery(
+            f"the columns in {name.upper()} are of different variables",
+            span=span_of(node),
+            hint="put each of them into a call of its own",
+        )
+
+
+def _owner_of(column: exp.Column) -> str:
+    """The variable a column is of, in lower case; CLASSIFIER(b) is of b."""
+    around = column.parent
+    is_variable = isinstance(around, exp.Anonymous) and around.name.upper() == "CLASSIFIER"
+    return (column.name if is_variable else column.table).lower()
+
+
+def rebuild(node: exp.Expr, change: Callable[[exp.Expr], exp.Expr]) -> exp.Expr:
+    """A copy of the node whose children are changed."""
+    copy = node.copy()
+    for original, child in zip(list(node.iter_expressions()), list(copy.iter_expressions()), strict=True):
+        child.replace(change(original))
+    return copy
+
+
+def in_parentheses(node: exp.Expr) -> exp.Expr:
+    """What stood inside the parentheses of a function keeps its own when the function goes."""
+    return node if isinstance(node, exp.Column | exp.Paren) else exp.Paren(this=node)
+
+
+def read_offset(written: exp.Expr | None, default: int, around: exp.Expr) -> int:
+    if written is None:
+        return default
+    if isinstance(written, exp.Literal) and not written.is_string and written.this.isdigit():
+        return int(written.this)
+    raise InvalidQuery(
+        f'the offset "{written.sql()}" is not a whole number from 0 on', span=span_of(written) or span_of(around)
+    )
+
+
+def position_of(column: exp.Column, path: Path, variables: Variables) -> Position:
+    """Where a column that is written at the end of a path is read."""
+    qualifier = column.args.get("table")
+    members = variables.resolve(qualifier) if qualifier is not None else ()
+    return Position(members, path.pick, path.offset, path.shift)
+
+
+def position_of_classifier(call: exp.Anonymous, path: Path, variables: Variables) -> Position:
+    """Where the row is whose variable CLASSIFIER() or CLASSIFIER(b) tells."""
+    arguments = call.expressions
+    if len(arguments) > 1 or any(not isinstance(written, exp.Column) or written.table for written in arguments):
+        raise InvalidQuery(
+            "CLASSIFIER takes one variable, or none", span=span_of(call), hint="write CLASSIFIER() or CLASSIFIER(b)"
+        )
+    members = variables.resolve(arguments[0]) if arguments else ()
+    return Position(members, path.pick, path.offset, path.shift)
+
+
+def check_about_match(call: exp.Anonymous, path: Path) -> None:
+    """MATCH_NUMBER() and TIMED_OUT() are about the match, not about one of its rows."""
+    name = call.name.upper()
+    if call.expressions:
+        raise InvalidQuery(f"{name} takes no argument", span=span_of(call))
+    if path != Path():
+        raise InvalidQuery(f"{name}() cannot stand inside FIRST, LAST, PREV or NEXT", span=span_of(call))

@@ -1,0 +1,169 @@
+"""The SQL dialect: Trino's, with event constructs as items of FROM and row patterns in WINDOW.
+
+Where a table may stand, `PATTERN SEQ (` starts a sequence, and MATCH_RECOGNIZE behind a table takes it as its
+input.  Either becomes a table without name that carries its clause; a window with a row pattern carries its own.
+`parser.py` takes the clauses out.  They travel in the tree because sqlglot may read a part of the text twice and
+throw one reading away.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import ClassVar
+
+from sqlglot import TokenType, exp
+from sqlglot.dialects.trino import Trino
+
+from cepheid.language.parsing.match_recognize_parser import read_match_recognize
+from cepheid.language.parsing.pattern_window_parser import holds_pattern, read_window
+from cepheid.language.parsing.sequence_parser import read_sequence
+from cepheid.language.parsing.stream_window_parser import (
+    at_output,
+    at_window,
+    read_change_stream,
+    read_output,
+    read_stream_window,
+)
+from cepheid.language.parsing.syntax import EventClause
+from cepheid.language.parsing.token_reader import TokenReader
+
+CLAUSE = "cepheid_clause"  # key in the meta of a table or a window
+OUTPUT = "cepheid_output"  # key in the meta of a SELECT: when its window is looked at
+CHANGES = "cepheid_changes"  # key in the meta of a SELECT: ISTREAM and the like
+OVER_STARTS = frozenset({TokenType.L_PAREN, TokenType.VAR, TokenType.IDENTIFIER})  # else `over` is an alias
+QUERY_STARTS = frozenset(
+    {TokenType.SELECT, TokenType.WITH, TokenType.VALUES, TokenType.FROM, TokenType.TABLE, TokenType.L_PAREN}
+)
+
+
+class CepheidParser(TokenReader):
+    QUERY_MODIFIER_PARSERS: ClassVar = {
+        token: parse
+        for token, parse in TokenReader.QUERY_MODIFIER_PARSERS.items()
+        if token != TokenType.MATCH_RECOGNIZE
+    }
+
+    def _parse_statement(self) -> exp.Expr | None:
+        changes = read_change_stream(self, TokenType.L_PAREN)
+        if changes is not None:
+            self.expect_mark(TokenType.L_PAREN, "(")
+            query = self._parse_statement()
+            self.expect_mark(TokenType.R_PAREN, ")")
+            if isinstance(query, exp.Select):
+                query.meta[CHANGES] = changes
+                return query
+            self.refuse(f"{changes.kind.upper()} is for a SELECT", span=changes.span)
+        if self._curr and self._curr.token_type not in QUERY_STARTS:
+            self.refuse(
+                f'"{self.quote(self._curr)}" does not start a query',
+                hint="write SELECT, WITH, VALUES or FROM; Cepheid reads streams and changes no table",
+            )
+        return super()._parse_statement()
+
+    def _parse_into(self) -> None:
+        if self._match(TokenType.INTO, advance=False):
+            self.refuse("INTO would create a table", hint="name a sink where the query is deployed")
+
+    def _parse_projections(self) -> tuple[list[exp.Expr], list[exp.Expr] | None]:
+        changes = read_change_stream(self, None)
+        projections, exclude = super()._parse_projections()
+        if not projections:
+            self.raise_error("expected a column")
+        if changes is not None:
+            projections[0].meta[CHANGES] = changes  # the SELECT is not there yet
+        return projections, exclude
+
+    def _parse_table(
+        self,
+        schema: bool = False,
+        joins: bool = False,
+        alias_tokens: Collection[TokenType] | None = None,
+        parse_bracket: bool = False,
+        is_db_reference: bool = False,
+        parse_partition: bool = False,
+        consume_pipe: bool = False,
+    ) -> exp.Expr | None:
+        table = self.parse_sequence() or super()._parse_table(
+            schema, joins, alias_tokens, parse_bracket, is_db_reference, parse_partition, consume_pipe
+        )
+        while isinstance(table, exp.Expression):
+            if self._match(TokenType.MATCH_RECOGNIZE, advance=False):
+                table = self.parse_match_recognize(table)
+            elif at_window(self):
+                table = self.parse_stream_window(table)
+            else:
+                break
+            for join in self._parse_joins(alias_tokens) if joins else ():
+                table.append("joins", join)
+        return table
+
+    def parse_sequence(self) -> exp.Table | None:
+        with self.without_retreat():
+            clause = read_sequence(self)
+        return carry_clause(clause) if clause else None
+
+    def parse_match_recognize(self, source: exp.Expression) -> exp.Table:
+        with self.without_retreat():
+            clause = read_match_recognize(self, source)
+        table = carry_clause(clause)
+        table.set("alias", self._parse_table_alias())
+        return table
+
+    def parse_stream_window(self, source: exp.Expression) -> exp.Table:
+        with self.without_retreat():
+            clause = read_stream_window(self, source)
+        table = carry_clause(clause)
+        table.set("alias", self._parse_table_alias() or source.args.get("alias"))
+        return table
+
+    def _parse_bracket(self, this: exp.Expr | None = None) -> exp.Expr | None:
+        return this if isinstance(this, exp.Table) else super()._parse_bracket(this)  # a table's bracket is a window
+
+    def _parse_table_alias(self, alias_tokens: Collection[TokenType] | None = None) -> exp.TableAlias | None:
+        return None if at_output(self) else super()._parse_table_alias(alias_tokens)
+
+    def _parse_query_modifiers(self, this: exp.Expr | None) -> exp.Expr | None:  # type: ignore[override]
+        query = super()._parse_query_modifiers(this)
+        if isinstance(query, exp.Select):
+            if query.expressions and CHANGES in query.expressions[0].meta:
+                query.meta[CHANGES] = query.expressions[0].meta.pop(CHANGES)
+            with self.without_retreat():
+                output = read_output(self)
+            if output is not None:
+                query.meta[OUTPUT] = output
+        return query
+
+    def _parse_column(self) -> exp.Expr | None:
+        column = super()._parse_column()
+        over_window = self._curr.token_type == TokenType.OVER and self._next.token_type in OVER_STARTS
+        return self._parse_window(column) if over_window and isinstance(column, exp.Column) else column
+
+    def _parse_window(self, this: exp.Expr | None, alias: bool = False) -> exp.Expr | None:
+        before = TokenType.ALIAS if alias else TokenType.OVER
+        if self._curr.token_type != before or not holds_pattern(self, 1):
+            return super()._parse_window(this, alias)
+        self._advance()
+        with self.without_retreat():
+            clause = read_window(self)
+        window = self.expression(exp.Window(this=this, over=None if alias else "OVER"))
+        window.meta[CLAUSE] = clause
+        return window
+
+
+def carry_clause(clause: EventClause) -> exp.Table:
+    """A table that stands for the clause until it gets its name."""
+    table = exp.Table(this=exp.to_identifier("_"))
+    table.meta[CLAUSE] = clause
+    return table
+
+
+class Cepheid(Trino):
+    """Trino with event constructs, and with backquoted names as in Spark."""
+
+    class Tokenizer(Trino.Tokenizer):
+        IDENTIFIERS: ClassVar = ['"', "`"]
+        # `start` and `show` are good names for pattern variables, and we run no commands
+        KEYWORDS: ClassVar = {word: kind for word, kind in Trino.Tokenizer.KEYWORDS.items() if word != "START"}
+        COMMANDS: ClassVar = set()
+
+    Parser = CepheidParser

@@ -1,0 +1,178 @@
+"""Text to syntax tree: `parse_query` is the door of the language.
+
+    SELECT m.x                                    relation: SELECT m.x FROM _cep_1 AS m
+    FROM buses MATCH_RECOGNIZE ( ... ) AS m   =>  clauses:  MatchRecognizeClause("_cep_1", source=buses, ...)
+
+Scalar expressions in clauses are sqlglot trees.  What a pattern adds to them arrives as
+
+    FIRST(b.x)  LAST(b.x, 2)         exp.First, exp.Last: `this`, and the offset as `expression`
+    PREV(b.x)  NEXT(b.x, 2)          exp.Anonymous, `name` as written, arguments in `expressions`
+    CLASSIFIER(b)  MATCH_NUMBER()    exp.Anonymous likewise
+    RUNNING LAST(b.x)  FINAL b.x     exp.Anonymous named RUNNING or FINAL (capitals) around one operand;
+                                     in front of a whole measure it becomes Measure.semantics
+    COUNT(*)  COUNT(b.*)             exp.Count of exp.Star, or of exp.Column(this=exp.Star, table=b)
+    sum(b.x) FILTER (WHERE b.y > 0)  exp.Filter around the aggregate
+    b[i-1].x  COUNT(b[])             exp.Column with the table `b[i-1]`, or with the name `b[]` (SEQ; see elements.py)
+
+Identifiers stay as written; whoever resolves them folds case.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import chain, count
+
+from sqlglot import Token, TokenType, exp
+from sqlglot.errors import ParseError, TokenError
+
+from cepheid.errors import CepheidError, Span, SyntaxProblem
+from cepheid.language.parsing.dialect import CLAUSE, Cepheid, CepheidParser
+from cepheid.language.parsing.element_tokens import join_elements
+from cepheid.language.parsing.lift_windows import lift_windows
+from cepheid.language.parsing.places import span_of
+from cepheid.language.parsing.syntax import EventClause, ParsedQuery, SequenceClause, StreamWindowClause
+from cepheid.language.parsing.token_reader import place_problem
+
+__all__ = ["parse_query", "span_of"]
+
+QUERIES = (exp.Select, exp.SetOperation, exp.Subquery, exp.Values)
+QUERY_HINT = "write one query: SELECT, WITH, VALUES or FROM"
+CLOSED_OR_OPEN = re.compile(
+    r"""
+      --[^\r\n]* | /\*.*?\*/ | \{\#.*?\#\}
+    | '(?:[^']|'')*' | "(?:[^"]|"")*" | `(?:[^`]|``)*`
+    | (?P<open> ['"`] | /\* | \{\# )
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+
+
+def parse_query(text: str) -> ParsedQuery:
+    """The syntax tree of one query; every mistake in `text` is a SyntaxProblem with its place."""
+    try:
+        relation = parse_relation(text)
+        names = FreeNames(name_freely("_cep", text), name_freely("_over", text))
+        return ParsedQuery(text, relation, tuple(take_out_clauses(relation, names)))
+    except CepheidError as problem:
+        problem.with_text(text)
+        raise
+
+
+# --- text to tree ----------------------------------------------------------------------------------------
+
+
+def parse_relation(text: str) -> exp.Expression:
+    """The tree of sqlglot, in which tables carry the clauses."""
+    check_closed(text)
+    dialect = Cepheid()
+    tokens = read_tokens(dialect, text)
+    check_single(tokens, text)
+    parser = CepheidParser(dialect=dialect)
+    tree = run_parser(parser, join_elements(tokens), text)
+    if not isinstance(tree, QUERIES):
+        raise SyntaxProblem("this is not a query", span=span_of_tokens(tokens), hint=QUERY_HINT)
+    return tree
+
+
+def check_closed(text: str) -> None:
+    for found in CLOSED_OR_OPEN.finditer(text):
+        if found["open"]:
+            what = "comment" if len(found["open"]) > 1 else "quote"
+            raise SyntaxProblem(
+                f"the {what} {found['open']} is never closed",
+                span=Span(*found.span()),
+                hint=f"close it, or remove the {what} mark",
+            )
+
+
+def read_tokens(dialect: Cepheid, text: str) -> list[Token]:
+    try:
+        return dialect.tokenize(text)
+    except TokenError as error:
+        span = Span(error.start or 0, error.end or len(text))
+        raise SyntaxProblem("the text cannot be split into words", span=span, hint=QUERY_HINT) from error
+
+
+def check_single(tokens: list[Token], text: str) -> None:
+    words = [token for token in tokens if token.token_type != TokenType.SEMICOLON]
+    if not words:
+        raise SyntaxProblem("the query is empty", span=Span(0, len(text)), hint=QUERY_HINT)
+    ends = [token.start for token in tokens if token.token_type == TokenType.SEMICOLON]
+    second = [token for token in words if ends and token.start > ends[0]]
+    if second:
+        raise SyntaxProblem(
+            "there is more than one statement",
+            span=span_of_tokens(second),
+            hint="run the statements one by one",
+        )
+
+
+def span_of_tokens(tokens: list[Token]) -> Span:
+    return Span(tokens[0].start, tokens[-1].end + 1)
+
+
+def run_parser(parser: CepheidParser, tokens: list[Token], text: str) -> exp.Expr | None:
+    try:
+        return parser.parse([token for token in tokens if token.token_type != TokenType.SEMICOLON], text)[0]
+    except CepheidError:
+        raise
+    except ParseError as error:
+        raise place_problem(parser.furthest or error, span_of_tokens(tokens)) from error
+    except RecursionError as error:
+        raise SyntaxProblem("the query is nested too deeply", span=span_of_tokens(tokens)) from error
+    # sqlglot trips over some malformed texts (None where it expects a node): still a mistake in the text
+    except Exception as error:
+        span = Span(parser.position, parser.position)
+        raise SyntaxProblem("the query cannot be understood here", span=span, hint=QUERY_HINT) from error
+
+
+# --- tree to clauses -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class FreeNames:
+    """Names that the query does not use: for tables that stand for clauses, and for columns that windows add."""
+
+    placeholders: Iterator[str]
+    outputs: Iterator[str]
+
+
+def name_freely(stem: str, text: str) -> Iterator[str]:
+    """_cep_1, _cep_2, ... without those that the text uses itself."""
+    lowered = text.lower()
+    return (name for number in count(1) if (name := f"{stem}_{number}") not in lowered)
+
+
+def take_out_clauses(tree: exp.Expression, names: FreeNames) -> Iterator[EventClause]:
+    """The clauses that tables of `tree` carry, inner before outer; the tables get the placeholders' names."""
+    lift_windows(tree, names.outputs)
+    carriers = [table for table in tree.find_all(exp.Table) if CLAUSE in table.meta]
+    for table in sorted(carriers, key=lambda table: table.meta[CLAUSE].span.start):
+        clause: EventClause = table.meta.pop(CLAUSE)
+        yield from chain.from_iterable(take_out_clauses(part, names) for part in list_parts(clause))
+        clause = replace(clause, placeholder=next(names.placeholders))
+        table.set("this", name_table(clause))
+        yield clause
+
+
+def name_table(clause: EventClause) -> exp.Identifier:
+    identifier = exp.to_identifier(clause.placeholder)
+    identifier.meta.update(start=clause.span.start, end=clause.span.end - 1)
+    return identifier
+
+
+def list_parts(clause: EventClause) -> Iterator[exp.Expression]:
+    """The trees inside a clause, its input first."""
+    if isinstance(clause, StreamWindowClause):
+        yield clause.source
+        yield from (part for part in (*clause.partition_by, clause.opens, clause.closes) if part is not None)
+    elif not isinstance(clause, SequenceClause):
+        yield clause.source
+        yield from clause.partition_by
+        yield from (measure.expression for measure in clause.measures)
+        yield from (definition.condition for definition in clause.definitions)
+    elif clause.where is not None:
+        yield clause.where
+    yield from (term.expression for term in clause.order_by)

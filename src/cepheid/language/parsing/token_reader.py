@@ -1,0 +1,223 @@
+"""Read sqlglot's tokens in our words, and tell every mistake with its place.
+
+sqlglot's parser is extended by inheritance; this class is the seam.  The parsers of our own clauses see only
+the methods without underscore, and know nothing of how sqlglot moves over tokens.
+
+    reader.take_words("ORDER", "BY")      moves on if these words come next
+    reader.expect_words("AS")             moves on or refuses
+    reader.read_name("a measure name")    a Name with its span
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import zip_longest
+from typing import NoReturn, TypeVar
+
+from sqlglot import Token, TokenType, exp
+from sqlglot.errors import ParseError
+from sqlglot.parsers.trino import TrinoParser
+
+from cepheid.errors import NotSupportedYet, Span, SyntaxProblem
+from cepheid.language.parsing.syntax import Name, OrderTerm
+
+T = TypeVar("T")
+
+WORD = re.compile(r"[^\W\d]\w*\Z")
+NO_NAMES = frozenset({TokenType.STRING, TokenType.NATIONAL_STRING, TokenType.HEX_STRING, TokenType.SELECT})
+LONGEST_QUOTE = 40
+SEMANTICS = ("RUNNING", "FINAL")
+
+
+class PlacedParseError(ParseError):
+    """A mistake found by sqlglot; it may still turn out harmless, as sqlglot tries and retreats."""
+
+    def __init__(self, message: str, span: Span) -> None:
+        super().__init__(message)
+        self.message = message
+        self.span = span
+
+
+def place_problem(error: ParseError, otherwise: Span) -> SyntaxProblem:
+    """sqlglot's error as ours; `otherwise` is told when it has no place."""
+    if isinstance(error, PlacedParseError):
+        return SyntaxProblem(error.message, span=error.span)
+    return SyntaxProblem(phrase_problem(str(error), ""), span=otherwise)
+
+
+class TokenReader(TrinoParser):
+    """Trino's parser with a vocabulary for our own clauses."""
+
+    allows_semantics = False  # RUNNING and FINAL mean something here
+    furthest: PlacedParseError | None = None  # the mistake deepest in the text explains best
+
+    # --- places ------------------------------------------------------------------------------------------
+    @property
+    def position(self) -> int:
+        """Where the next token starts, or the end of the last one when there is none."""
+        return self.place(self._curr).start
+
+    def place(self, token: Token) -> Span:
+        if token:
+            return Span(token.start, token.end + 1)
+        end = self._prev.end + 1 if self._prev else len(self.sql)
+        return Span(end, end)
+
+    def span_from(self, start: int) -> Span:
+        """From `start` to the end of the last token read."""
+        return Span(start, max(start, self._prev.end + 1))
+
+    # --- mistakes ----------------------------------------------------------------------------------------
+    def raise_error(self, message: str, token: Token | None = None) -> NoReturn:
+        """sqlglot calls this; the error must stay one that sqlglot can catch when it retreats."""
+        place = token or self._curr
+        error = PlacedParseError(phrase_problem(message, self.quote(place)), self.place(place))
+        if self.furthest is None or error.span.start > self.furthest.span.start:
+            self.furthest = error
+        raise error
+
+    def quote(self, token: Token) -> str:
+        """The token as written, or nothing at the end of the query."""
+        written = self.sql[token.start : token.end + 1] if token else ""
+        return written if len(written) <= LONGEST_QUOTE else written[: LONGEST_QUOTE - 3] + "..."
+
+    def refuse(self, message: str, *, hint: str | None = None, span: Span | None = None) -> NoReturn:
+        raise SyntaxProblem(message, span=span or self.place(self._curr), hint=hint)
+
+    def refuse_next(self, expected: str, *, hint: str | None = None) -> NoReturn:
+        found = self.quote(self._curr)
+        where = f'before "{found}"' if found else "at the end of the query"
+        self.refuse(f"expected {expected} {where}", hint=hint)
+
+    @contextmanager
+    def without_retreat(self) -> Iterator[None]:
+        """For clauses of ours: sqlglot has nothing else to try, so its error is the user's."""
+        try:
+            yield
+        except ParseError as error:
+            raise place_problem(self.furthest or error, self.place(self._curr)) from error
+
+    # --- words and marks ---------------------------------------------------------------------------------
+    @property
+    def next_word(self) -> str:
+        """The next token in capitals; empty when it is quoted, or when there is none."""
+        return "" if self._curr.token_type == TokenType.IDENTIFIER else self.quote(self._curr).upper()
+
+    def at_words(self, *words: str) -> bool:
+        return self._match_text_seq(*words, advance=False)
+
+    def take_words(self, *words: str) -> bool:
+        return self._match_text_seq(*words)
+
+    def expect_words(self, *words: str, hint: str | None = None) -> None:
+        if not self.take_words(*words):
+            self.refuse_next(" ".join(words), hint=hint)
+
+    def at_mark(self, mark: TokenType) -> bool:
+        return bool(self._curr) and self._curr.token_type == mark
+
+    def kind_after(self) -> TokenType | None:
+        """The kind of the token behind the next one."""
+        return self._next.token_type if self._next else None
+
+    def word_after(self, mark: TokenType) -> str:
+        """The token behind the next one in capitals, if the next one is of this kind."""
+        return self.quote(self._next).upper() if self.at_mark(mark) and self._next else ""
+
+    def take_mark(self, mark: TokenType) -> bool:
+        return self._match(mark)
+
+    def expect_mark(self, mark: TokenType, written: str, hint: str | None = None) -> None:
+        if not self.take_mark(mark):
+            self.refuse_next(f'"{written}"', hint=hint)
+
+    def take_text(self, *marks: TokenType) -> str | None:
+        """The text of the next token if it is of one of these kinds."""
+        return self._prev.text if self._match_set(marks) else None
+
+    def jump_to(self, position: int) -> None:
+        """Pass over the tokens that start before `position`."""
+        while self._curr and self._curr.start < position:
+            self._advance()
+
+    def look_ahead(self, start: int) -> Iterator[tuple[Token, TokenType | None]]:
+        """The tokens from `start` tokens further on, each with the kind of the one behind it."""
+        tokens = self._tokens[self._index + start :]
+        yield from zip_longest(tokens, (token.token_type for token in tokens[1:]))
+
+    # --- parts of clauses --------------------------------------------------------------------------------
+    def at_name(self) -> bool:
+        token = self._curr
+        quoted = token.token_type == TokenType.IDENTIFIER
+        return bool(token) and (quoted or (token.token_type not in NO_NAMES and bool(WORD.match(token.text))))
+
+    def read_name(self, what: str, hint: str | None = None) -> Name:
+        """An identifier; keywords are names too where nothing else can stand."""
+        if not self.at_name():
+            self.refuse_next(what, hint=hint)
+        token = self._curr
+        self._advance()
+        return Name(token.text, self.place(token))
+
+    def read_list(self, read_item: Callable[[], T]) -> tuple[T, ...]:
+        items = [read_item()]
+        while self.take_mark(TokenType.COMMA):
+            items.append(read_item())
+        return tuple(items)
+
+    def read_expression(self, what: str = "an expression") -> exp.Expression:
+        expression = self._parse_disjunction()
+        if not isinstance(expression, exp.Expression):
+            self.refuse_next(what)
+        return expression
+
+    def read_order_by(self) -> tuple[OrderTerm, ...]:
+        return self.read_list(self.read_order_term) if self.take_mark(TokenType.ORDER_BY) else ()
+
+    def read_order_term(self) -> OrderTerm:
+        start = self.position
+        expression = self.read_expression("an expression to order by")
+        descending = not self.take_mark(TokenType.ASC) and self.take_mark(TokenType.DESC)
+        if self.at_words("NULLS"):
+            raise NotSupportedYet("NULLS FIRST or LAST in the order of events", span=self.place(self._curr))
+        return OrderTerm(expression, descending, self.span_from(start))
+
+    # --- RUNNING and FINAL -------------------------------------------------------------------------------
+    @contextmanager
+    def allow_semantics(self) -> Iterator[None]:
+        before, self.allows_semantics = self.allows_semantics, True
+        try:
+            yield
+        finally:
+            self.allows_semantics = before
+
+    def _parse_unary(self) -> exp.Expr | None:
+        if not (self.allows_semantics and self.next_word in SEMANTICS and self.operand_follows()):
+            return super()._parse_unary()
+        token = self._curr
+        self._advance()
+        inner = super()._parse_unary()
+        operands = [inner.unnest()] if inner else []
+        return self.expression(exp.Anonymous(this=token.text.upper(), expressions=operands), token)
+
+    def operand_follows(self) -> bool:
+        """Else RUNNING or FINAL is a column of that name, followed by an operator or the end."""
+        starts = (TokenType.L_PAREN, TokenType.VAR, TokenType.IDENTIFIER)
+        after = self._tokens[self._index + 2] if self._index + 2 < len(self._tokens) else None
+        calls = after is not None and after.token_type == TokenType.L_PAREN
+        return self._next.token_type in starts or (calls and self._next.token_type in self.FUNC_TOKENS)
+
+
+def phrase_problem(description: str, found: str) -> str:
+    """sqlglot's description in our words; `found` is what stands at the place, nothing at the end."""
+    where = f'before "{found}"' if found else "at the end of the query"
+    if "Unexpected token" in description:
+        return f'unexpected "{found}"' if found else "the query ends too early"
+    if description.startswith("Expecting "):
+        return f'expected "{description.removeprefix("Expecting ")}" {where}'
+    if description.startswith("Required "):
+        return f"something is missing {where}"
+    plain = re.sub(r"( but got|,? ?<).*", "", description, flags=re.DOTALL).rstrip(".").replace("'", '"')
+    return f"{plain[:1].lower()}{plain[1:]} {where}"

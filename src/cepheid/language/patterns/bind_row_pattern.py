@@ -1,0 +1,87 @@
+"""What MATCH_RECOGNIZE and a row pattern in WINDOW have in common: pattern, keys, order, conditions, skip."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from cepheid.errors import InvalidQuery, NotSupportedYet, UnknownVariable
+from cepheid.graph.operators.row_pattern import OutputCell
+from cepheid.kernel.expression import Expression
+from cepheid.kernel.pattern import RowPatternProgram, Skip
+from cepheid.language.expressions.bind_order import bind_order, plain_column, read_within
+from cepheid.language.expressions.scalar import ScalarBinder
+from cepheid.language.expressions.scope import EventInput, InputColumn
+from cepheid.language.parsing.places import span_of
+from cepheid.language.parsing.syntax import PatternWindowClause, RowPatternClause
+from cepheid.language.patterns.check_absences import check_absences
+from cepheid.language.patterns.facts import RowScope
+from cepheid.language.patterns.pattern_variables import PatternVariables, collect_variables, spell_once
+
+
+@dataclass(frozen=True, slots=True)
+class BoundPattern:
+    """A clause whose names have meanings: `program` lacks only what its cells and its way of telling rows add."""
+
+    program: RowPatternProgram
+    variables: PatternVariables
+    keys: list[InputColumn]
+    ordered: list[InputColumn]
+
+
+def bind_row_pattern(clause: RowPatternClause, source: EventInput) -> BoundPattern:
+    """Keys and order get their places in the layout first, so that conditions read them there."""
+    variables = collect_variables(clause)
+    check_absences(clause)
+    keys = _bind_keys(clause, source)
+    ordered = bind_order(clause.order_by, source, clause.head, clause.within)
+    program = RowPatternProgram(
+        pattern=spell_once(clause.pattern),
+        conditions=_bind_conditions(clause, source, variables),
+        skip=_bind_skip(clause, variables),
+        within=read_within(clause.within),
+    )
+    return BoundPattern(program, variables, keys, ordered)
+
+
+def look_ahead(cells: tuple[OutputCell, ...]) -> int:
+    """How many events after a match its cells read (NEXT); a classifier reads none outside the match."""
+    return max([0, *(cell.position.shift for cell in cells if cell.kind != "classifier")])
+
+
+def _bind_keys(clause: RowPatternClause, source: EventInput) -> list[InputColumn]:
+    keys: list[InputColumn] = []
+    for number, written in enumerate(clause.partition_by):
+        column = source.column(plain_column(written, "PARTITION BY"))
+        if column.layout.startswith("_key"):
+            raise InvalidQuery(f'PARTITION BY names "{column.name}" twice', span=span_of(written))
+        if column.kind is None:
+            raise NotSupportedYet(f"PARTITION BY a column of type {column.type}", span=span_of(written))
+        source.layouts[column.name] = f"_key{number}"
+        keys.append(source.named(column.name))
+    return keys
+
+
+def _bind_conditions(
+    clause: RowPatternClause, source: EventInput, variables: PatternVariables
+) -> tuple[tuple[str, Expression], ...]:
+    conditions: dict[str, Expression] = {}
+    spellings = variables.spellings()
+    for definition in clause.definitions:
+        written = definition.variable
+        variable = spellings.get(written.text.lower())
+        if variable is None:
+            raise UnknownVariable(written.text, spellings.values(), span=written.span)
+        if variable in conditions:
+            raise InvalidQuery(f'DEFINE names "{written.text}" twice', span=written.span)
+        scope = RowScope(source, variables.seen_from(variable), in_window=isinstance(clause, PatternWindowClause))
+        conditions[variable] = ScalarBinder(scope.resolve, scope.bind_fact, asks_host=True).condition(
+            definition.condition
+        )
+    return tuple(conditions.items())
+
+
+def _bind_skip(clause: RowPatternClause, variables: PatternVariables) -> Skip:
+    after = clause.after_match
+    if after.variable is None:
+        return Skip(after.kind)
+    return Skip(after.kind, variables.resolve_name(after.variable))

@@ -1,0 +1,1 @@
+"""Windows, joins, unions and OVER: from syntax to vertices."""

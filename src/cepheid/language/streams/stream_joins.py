@@ -1,0 +1,92 @@
+"""Joins of streams without windows: with tables that are looked up, and with streams whose times are bounded."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from cepheid.errors import InvalidQuery, InvalidWindow, NotSupportedYet
+from cepheid.graph.operators import Filter, Project, Source
+from cepheid.language.parsing.places import span_of
+from cepheid.language.relations.conditions import list_items, refuse_double_items, without_joins, write_sql
+from cepheid.language.relations.output_names import refuse_double_names
+from cepheid.language.streams.bind_table_join import TableJoinSelect
+from cepheid.language.streams.bind_window_join import JoinSide, WindowJoinSelect
+from cepheid.language.streams.query_binder import BoundTable, QueryBinder
+from cepheid.language.streams.stream_layout import StreamLayout
+from cepheid.language.streams.window_queries import add_join, describe_parts
+
+
+def find_lookup(binder: QueryBinder, item: exp.Expr) -> str | None:
+    """The table that the item names, if events are looked up in it."""
+    if not isinstance(item, exp.Table) or item.name.lower() in binder.visible_ctes(item):
+        return None
+    return next((name for name in binder.known.lookups if name.lower() == item.name.lower()), None)
+
+
+def add_table_join(binder: QueryBinder, query: exp.Select) -> BoundTable:
+    first, *others = list_items(query)
+    if find_lookup(binder, first) is not None or not isinstance(first, exp.Table | exp.Subquery):
+        raise InvalidQuery(
+            "FROM begins with a table, not with a stream", span=span_of(first), hint="name the stream first"
+        )
+    stream = binder.find_item(without_joins(first))
+    sides = [StreamLayout(stream.label, first.alias or stream.label, stream.schema, binder.describe)]
+    for item in others:
+        name = find_lookup(binder, item)
+        if name is None:
+            raise NotSupportedYet(
+                f'"{item.alias_or_name}" beside a table that is looked up',
+                span=span_of(item),
+                hint="join the streams in a subquery",
+            )
+        sides.append(StreamLayout(name, item.alias or name, binder.known.schemas[name], binder.describe))
+    refuse_double_items([side.name for side in sides], span_of(others[-1]))
+    bound = TableJoinSelect(query, sides)
+    nodes = bound.bind()
+    given = {"_input": bound.cell_schema()}
+    if bound.post_filter is not None:
+        describe_parts(binder, [("condition", bound.post_filter)], given, None)
+    schema = describe_parts(binder, bound.outputs, given, None)
+    refuse_double_names(schema.names, span_of(query.expressions[-1]))
+    vertex = stream.vertex
+    if bound.pre_filter is not None:
+        vertex = binder.add(Filter(predicate=bound.pre_filter), vertex)
+    for node in nodes:
+        vertex = binder.add(node, vertex)
+    if bound.post_filter is not None:
+        vertex = binder.add(Filter(predicate=write_sql(bound.post_filter)), vertex)
+    columns = tuple((name, write_sql(sql)) for name, sql in bound.outputs)
+    return BoundTable(binder.add(Project(columns=columns), vertex), schema, "the query")
+
+
+def count_streams(binder: QueryBinder, query: exp.Select) -> int:
+    """How many items of FROM are made of streams: of two, the host would have to keep all events of both."""
+    graph = binder.graph
+    try:
+        items = [item for item in list_items(query) if isinstance(item, exp.Table | exp.Subquery)]
+        vertices = [binder.find_item(without_joins(item)).vertex for item in items]
+        below = [binder.graph.reach(vertex, binder.graph.inputs) for vertex in vertices]
+        nodes = [[binder.graph.vertices[name] for name in names] for names in below]
+        return sum(
+            any(isinstance(node, Source) and node.name in binder.known.streams for node in each) for each in nodes
+        )
+    finally:
+        binder.graph = graph
+
+
+def add_interval_join(binder: QueryBinder, query: exp.Select, timed: bool) -> BoundTable:
+    if len(list_items(query)) > 2:
+        raise InvalidWindow(
+            "a join of more than two inputs without windows, several of them streams",
+            span=span_of(query.args["from_"]),
+            hint="give each stream a window, FROM a [ROWS 500] AS x, b [RANGE 1 HOUR] AS y, or join two in a subquery",
+        )
+    sides, vertices = [], []
+    for item in list_items(query):
+        table = binder.find_timed(without_joins(item))
+        name = item.alias or table.label
+        sides.append(JoinSide(StreamLayout(table.label, name, table.schema, binder.describe, prefix=f"{name}."), None))
+        vertices.append(table.vertex)
+    bound = WindowJoinSelect(query, sides, "leaving", span_of(query.args["from_"]))
+    bound.find_interval()
+    return add_join(binder, bound, vertices, timed)

@@ -1,0 +1,158 @@
+"""The projection that puts a stream into the event layout for a window or a join, column by column.
+
+_time, _key0, ..., _group0, ...    places with a meaning of their own
+a1, _.secret                       columns that are read as they are (`_.` in front of a name that begins with _)
+_e0, _e1, ...                      what the host computes before events reach the engine
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+from sqlglot import exp
+
+from cepheid.errors import InvalidOrder, InvalidQuery, NotSupportedYet, UnknownColumn
+from cepheid.event_time import can_order
+from cepheid.graph.operators import Project
+from cepheid.kernel.columns import kind_of
+from cepheid.language.expressions.bind_order import list_times, plain_column
+from cepheid.language.expressions.scope import Describe
+from cepheid.language.parsing.places import span_of
+from cepheid.language.parsing.syntax import StreamWindowClause
+
+MOMENT = "_moment"  # the time of the rows of a window query, which no user sees
+
+
+@dataclass
+class StreamLayout:
+    """label: the stream; name: what the query calls it; prefix: in front of its columns, where there are several
+    streams."""
+
+    label: str
+    name: str
+    schema: pa.Schema
+    describe: Describe
+    prefix: str = ""
+    places: dict[str, tuple[str, pa.DataType]] = field(default_factory=dict)  # layout -> (SQL, type)
+
+    # --- names -------------------------------------------------------------------------------------------
+    def owns(self, column: exp.Column) -> bool:
+        """May the column be one of this stream?"""
+        return self.find_name(column.name) is not None and column.table.lower() in ("", *self.names())
+
+    def names(self) -> set[str]:
+        return {self.name.lower()} if self.name else {self.label.lower()}
+
+    def find_name(self, written: str) -> str | None:
+        if written in self.schema.names:
+            return written
+        return next((name for name in self.schema.names if name.lower() == written.lower()), None)
+
+    def visible_names(self) -> list[str]:
+        """What * means."""
+        return [name for name in self.schema.names if name != MOMENT]
+
+    def spell(self, expression: exp.Expr) -> exp.Expr:
+        """The expression with columns as the stream spells them, without qualifiers."""
+        for column in expression.find_all(exp.Column):
+            if column.db:
+                raise NotSupportedYet(
+                    f'a field of a struct ("{column.sql()}")', span=span_of(column), hint="take it out in a subquery"
+                )
+            if column.table and column.table.lower() not in self.names():
+                raise InvalidQuery(
+                    f'there is no "{column.table}" in FROM',
+                    span=span_of(column.args["table"]),
+                    hint=f'"{self.name or self.label}" is',
+                )
+            if self.find_name(column.name) is None:
+                raise UnknownColumn(column.name, self.label, self.visible_names(), span=span_of(column.this))
+        return expression.transform(self._spell_one)
+
+    def _spell_one(self, node: exp.Expr) -> exp.Expr:
+        if not isinstance(node, exp.Column):
+            return node
+        spelt = exp.column(self.find_name(node.name) or node.name, quoted=True)
+        spelt.this.meta.update(node.this.meta)
+        return spelt
+
+    def sql(self, expression: exp.Expr) -> str:
+        return self.spell(expression).sql(dialect="trino", comments=False)
+
+    # --- places ------------------------------------------------------------------------------------------
+    def put(self, place: str, expression: exp.Expr) -> pa.DataType:
+        """Give an expression a place of its own."""
+        sql = self.sql(expression)
+        arrow_type = self._type_of(sql, expression)
+        self.places[place] = (sql, arrow_type)
+        return arrow_type
+
+    def read(self, expression: exp.Expr) -> tuple[str, pa.DataType]:
+        """Where the expression is found in the layout, and its type; equal ones are shared."""
+        inner = expression.unnest()
+        sql = self.sql(inner)
+        if isinstance(inner, exp.Column):
+            name = self.find_name(inner.name) or inner.name
+            plain = f"{self.prefix}{name}"
+            place = f"_.{plain}" if plain.startswith("_") else plain
+            self.places[place] = (sql, self.schema.field(name).type)
+            return place, self.places[place][1]
+        known = next((place for place, (other, _) in self.places.items() if other == sql and "_e" in place), None)
+        if known is None:
+            known = f"_{self.prefix}e{len(self.places)}"
+            self.places[known] = (sql, self._type_of(sql, inner))
+        return known, self.places[known][1]
+
+    def read_double(self, expression: exp.Expr) -> tuple[str, pa.DataType]:
+        """The same as a double."""
+        return self.read(exp.cast(expression.copy(), "DOUBLE"))
+
+    def _type_of(self, sql: str, expression: exp.Expr) -> pa.DataType:
+        if isinstance(expression.unnest(), exp.Column):
+            return self.schema.field(self.find_name(expression.unnest().name) or "").type
+        try:
+            return self.describe(f"SELECT {sql} AS x FROM _input", {"_input": self.schema}).field(0).type
+        except InvalidQuery as problem:
+            raise InvalidQuery(problem.message, span=span_of(expression), hint=problem.hint) from None
+
+    def put_time(self, clause: StreamWindowClause | None) -> pa.DataType:
+        """The event time: what ORDER BY names, or the only timestamp there is."""
+        if clause is not None and clause.order_by:
+            if len(clause.order_by) > 1:
+                raise NotSupportedYet("a window ordered by several columns", span=clause.order_by[1].span)
+            (term,) = clause.order_by
+            column = plain_column(term.expression, "ORDER BY")
+            if term.descending:
+                raise NotSupportedYet("ORDER BY ... DESC in a window", span=term.span, hint="time only goes forward")
+            time_type = self.put("_time", column)
+            if not can_order(time_type):
+                raise InvalidOrder(f'column "{column.name}" of type {time_type} does not order events', span=term.span)
+            return time_type
+        times = [MOMENT] if MOMENT in self.schema.names else list_times(self.schema)
+        if len(times) == 1:
+            return self.put("_time", exp.column(times[0], quoted=True))
+        span = clause.span if clause is not None else None
+        if times:
+            raise InvalidOrder(
+                f'"{self.label}" has several timestamp columns: {", ".join(times)}',
+                span=span,
+                hint=f"say which one orders events: [ORDER BY {times[0]} ...]",
+            )
+        hint = "say which column orders events: [ORDER BY <a timestamp or a number> ...]"
+        raise InvalidOrder(f'"{self.label}" has no timestamp column', span=span, hint=hint)
+
+    def put_keys(self, expressions: tuple[exp.Expression, ...], stem: str, clause: str) -> None:
+        """PARTITION BY or GROUP BY columns at `stem`0, `stem`1, ..."""
+        for number, expression in enumerate(expressions):
+            arrow_type = self.put(f"{stem}{number}", expression)
+            if kind_of(arrow_type) is None:
+                raise NotSupportedYet(
+                    f"{clause} a column of type {arrow_type}", span=span_of(expression), hint="cast it in a subquery"
+                )
+
+    def types(self) -> dict[str, pa.DataType]:
+        return {place: arrow_type for place, (_, arrow_type) in self.places.items()}
+
+    def project(self) -> Project:
+        return Project(columns=tuple((place, sql) for place, (sql, _) in self.places.items()))
