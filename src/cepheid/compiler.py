@@ -1,8 +1,14 @@
 """The map: from text to a placed graph, every step kept so that `explain` can show it.
 
-    text or Pattern ─parse─▶ tree ─bind_query─▶ bound graph ─rewrite_graph─▶ rewritten graph ─place─▶ placed graph
+                 ┌──────────────────────── each query by itself ────────────────────────┐
+    text or Pattern ─parse─▶ tree ─bind_query─▶ bound graph ─rewrite_graph─▶ rewritten graph
+                                                                                  │ merge_graphs: what is equal, once
+                                                         placed graph ◀─place─ one graph
 
-What happens next is the host's business (execution/).  Planning again is the same call.
+`catalog` says what is known of streams and types, `host` which rules pay and where vertices run (hosts.py), `beliefs`
+what is known of rates and costs.  What becomes of a query does not depend on the others: so its state, and all that was
+learned about it, is found again in any other company.  Planning again is the same call with fresher beliefs; what
+happens next is the host's business (execution/).
 """
 
 from __future__ import annotations
@@ -12,17 +18,22 @@ import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal, get_args
 
 from cepheid.errors import CepheidError, InvalidInput, InvalidOrder, UnboundedState, UnboundedStateWarning
+from cepheid.graph.attributes import Beliefs
 from cepheid.graph.json_form import write_json
+from cepheid.graph.merge_graphs import add_graph, merge_graphs
 from cepheid.graph.pattern_report import report_patterns
 from cepheid.graph.query_graph import QueryGraph
+from cepheid.graph.read_columns import needed_columns
 from cepheid.graph.render_mermaid import render_mermaid
 from cepheid.graph.render_text import render_text
-from cepheid.graph.state_bounds import explain_unbounded, tell_how_to_bound
+from cepheid.graph.state_bounds import describe_remedy, explain_unbounded
 from cepheid.graph.validation import validate_graph
 from cepheid.graph.window_report import report_windows
+from cepheid.hosts import EMBEDDED, Host
 from cepheid.language.binder import bind_query
 from cepheid.language.builder.parse_pattern import parse_pattern
 from cepheid.language.builder.pattern_builder import Pattern
@@ -31,49 +42,94 @@ from cepheid.language.parsing.parser import parse_query
 from cepheid.language.parsing.syntax import ParsedQuery, SequenceClause
 from cepheid.placement.place_by_nature import place_by_nature
 from cepheid.placement.placed_graph import PlacedGraph
-from cepheid.rewrite.rewriter import Application, rewrite_graph
-from cepheid.rewrite.rule_order import RULES, Rule
+from cepheid.rewrite.rewriter import RuleApplication, rewrite_graph
 
 StepName = Literal["parsed", "bound", "rewritten", "placed"]
 FormatName = Literal["text", "mermaid", "json"]
+Query = str | Pattern
+
+
+@dataclass(frozen=True)
+class CompiledQuery:
+    """One query at the steps of its own way."""
+
+    name: str
+    parsed: ParsedQuery
+    bound: QueryGraph
+    rewritten: QueryGraph
+    trace: tuple[RuleApplication, ...]
 
 
 @dataclass(frozen=True)
 class Compilation:
-    """A query, or several, at every step of their way."""
+    """Queries by name, and the one graph that they are together; labels: of each query, what its vertices are called
+    there."""
 
-    parsed: tuple[ParsedQuery, ...]
-    bound: QueryGraph
-    rewritten: QueryGraph
-    trace: tuple[Application, ...]
+    queries: Mapping[str, CompiledQuery]
+    host: Host
     placed: PlacedGraph
+    labels: Mapping[str, Mapping[str, str]]
+
+    @property
+    def rewritten(self) -> QueryGraph:
+        return self.placed.graph
+
+    @cached_property
+    def bound(self) -> QueryGraph:
+        return merge_graphs(query.bound for query in self.queries.values())[0]
 
 
-Query = str | Pattern
-
-
-def compile_query(query: Query | Mapping[str, Query], known: Catalog, rules: tuple[Rule, ...] = RULES) -> Compilation:
-    """All steps; mistakes in the text come out with their place in it.  Several queries, by name, become one graph:
-    what they have in common is there once."""
-    named = query if isinstance(query, Mapping) else {"query": query}
+def compile_query(
+    queries: Query | Mapping[str, Query], catalog: Catalog, host: Host = EMBEDDED, beliefs: Beliefs | None = None
+) -> Compilation:
+    """All steps; mistakes in the text come out with their place in it."""
+    named = queries if isinstance(queries, Mapping) else {"query": queries}
     if not named:
         raise InvalidInput("there is no query", hint="give at least one")
-    bound, parsed_queries = QueryGraph(), []
-    for name, each in named.items():
-        if not isinstance(each, str | Pattern):
-            raise InvalidInput(f"the query is a {type(each).__name__}, not text or a pattern")
-        parsed = parse_query(each) if isinstance(each, str) else parse_pattern(each, known.schemas)
-        try:
-            bound = bind_query(parsed, known, bound, name)
-        except CepheidError as problem:
-            raise problem.with_text(parsed.text) from None
-        parsed_queries.append(parsed)
+    beliefs = beliefs or Beliefs()
+    compiled = {name: _compile_one(name, query, catalog, host, beliefs) for name, query in named.items()}
+    merged, labels = merge_graphs(query.rewritten for query in compiled.values())
+    return Compilation(compiled, host, _place(merged, host), dict(zip(compiled, labels, strict=True)))
+
+
+def add_query(
+    compilation: Compilation, name: str, query: Query, catalog: Catalog, beliefs: Beliefs | None = None
+) -> Compilation:
+    """One query more beside those that are compiled: none of them is looked at again."""
+    if name in compilation.queries:
+        raise InvalidInput(f'there is a query "{name}" already', hint="give the new one another name")
+    compiled = _compile_one(name, query, catalog, compilation.host, beliefs or Beliefs())
+    merged, labels = add_graph(compilation.placed.graph, compiled.rewritten)
+    return Compilation(
+        {**compilation.queries, name: compiled},
+        compilation.host,
+        _place(merged, compilation.host),
+        {**compilation.labels, name: labels},
+    )
+
+
+def _compile_one(name: str, query: Query, catalog: Catalog, host: Host, beliefs: Beliefs) -> CompiledQuery:
+    if not isinstance(query, str | Pattern):
+        raise InvalidInput(
+            f"the query is a {type(query).__name__}, not text or a pattern", hint="give SQL, or cep.pattern(...)"
+        )
+    parsed = parse_query(query) if isinstance(query, str) else parse_pattern(query, catalog.schemas)
+    try:
+        bound = bind_query(parsed, catalog, QueryGraph(), name)
+    except CepheidError as problem:
+        raise problem.with_text(parsed.text) from None
     validate_graph(bound, "bound")
-    rewritten, trace = rewrite_graph(bound, rules)
+    rewritten, trace = rewrite_graph(bound, host.rules, beliefs)
     validate_graph(rewritten, "rewritten")
-    placed = place_by_nature(rewritten)
+    return CompiledQuery(name, parsed, bound, rewritten, trace)
+
+
+def _place(graph: QueryGraph, host: Host) -> PlacedGraph:
+    placed = place_by_nature(graph, host.native)
+    for refine in host.refine:
+        placed = refine(placed)
     validate_graph(placed.graph, "placed", placed.places)
-    return Compilation(tuple(parsed_queries), bound, rewritten, trace, placed)
+    return placed
 
 
 def check_bounded(compilation: Compilation, strict: bool) -> None:
@@ -81,7 +137,7 @@ def check_bounded(compilation: Compilation, strict: bool) -> None:
     reasons = explain_unbounded(compilation.rewritten)
     if not reasons:
         return
-    how = tell_how_to_bound(compilation.rewritten)
+    how = describe_remedy(compilation.rewritten)
     if strict:
         raise UnboundedState("; ".join(reasons), hint=how)
     warnings.warn(f"{'; '.join(reasons)}; {how}", UnboundedStateWarning, stacklevel=_count_own_frames())
@@ -101,7 +157,7 @@ def placed_at_order(compilation: Compilation) -> Iterator[None]:
     try:
         yield
     except InvalidOrder as problem:
-        for parsed in compilation.parsed:
+        for parsed in (query.parsed for query in compilation.queries.values()):
             terms = [term for clause in parsed.clauses for term in clause.order_by]
             problem.span = problem.span or next((term.span for term in terms if term.span is not None), None)
             if problem.span is not None:
@@ -118,19 +174,29 @@ def explain_compilation(compilation: Compilation, step: str = "rewritten", forma
     if step == "parsed":
         if format != "text":
             raise InvalidInput(f'the step "parsed" has no format "{format}"', hint="it is shown as text only")
-        return "\n".join(map(_explain_parsed, compilation.parsed))
-    graph = {"bound": compilation.bound, "rewritten": compilation.rewritten}.get(step, compilation.placed.graph)
-    notes = compilation.placed.notes() if step == "placed" else None
+        return "\n".join(_explain_parsed(query.parsed) for query in compilation.queries.values())
+    graph = compilation.bound if step == "bound" else compilation.placed.graph
+    places = compilation.placed.notes() if step == "placed" else {}
     if format == "mermaid":
-        return render_mermaid(graph, notes)
+        return render_mermaid(graph, places)
     if format == "json":
-        return write_json(graph, notes)
-    parts = [render_text(graph, notes)]
+        return write_json(graph, places)
+    parts = [render_text(graph, places if step == "bound" else _note_columns(graph, places))]
     if step != "bound":
         parts += [report_patterns(graph), report_windows(graph)]
     if step == "rewritten":
-        parts.append(_explain_trace(compilation.trace))
+        parts.append(_explain_trace(compilation))
     return "\n\n".join(part for part in parts if part)
+
+
+def _note_columns(graph: QueryGraph, places: Mapping[str, str]) -> dict[str, str]:
+    """Where vertices are, and which columns of each producer are read."""
+    notes = dict(places)
+    for source in graph.of_role("producer"):
+        names = needed_columns(graph, source)
+        read = "reads everything" if names is None else f"reads {', '.join(sorted(names)) or 'no column'}"
+        notes[source] = f"{notes[source]}, {read}" if source in notes else read
+    return notes
 
 
 def _explain_parsed(parsed: ParsedQuery) -> str:
@@ -143,13 +209,13 @@ def _explain_parsed(parsed: ParsedQuery) -> str:
     return "\n".join(lines)
 
 
-def _explain_trace(trace: tuple[Application, ...]) -> str:
-    if not trace:
-        return "rules applied: none"
-    lines = ["rules applied:"]
-    for number, application in enumerate(trace, 1):
-        old, new = application.before.vertices, application.after.vertices
-        changed = [vertex for vertex in new if old.get(vertex) != new[vertex]]
-        gone = [f"-{vertex}" for vertex in old if vertex not in new]
-        lines.append(f"  {number}. {application.rule}: {', '.join([*changed, *gone])}")
-    return "\n".join(lines)
+def _explain_trace(compilation: Compilation) -> str:
+    lines: list[str] = []
+    for query in compilation.queries.values():
+        labels = compilation.labels[query.name]
+        owner = f"{query.name}: " if len(compilation.queries) > 1 else ""
+        for application in query.trace:
+            changed = [labels.get(vertex, vertex) for vertex in application.changed]
+            gone = [f"-{vertex}" for vertex in application.gone]
+            lines.append(f"  {len(lines) + 1}. {owner}{application.rule}: {', '.join([*changed, *gone])}")
+    return "\n".join(["rules applied:", *lines]) if lines else "rules applied: none"

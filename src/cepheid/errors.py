@@ -225,6 +225,10 @@ class UnboundedStateWarning(UserWarning):
     """The state of a continuous query can grow without end."""
 
 
+class EmptyStateWarning(UserWarning):
+    """A query was opened with a snapshot that does not know it."""
+
+
 class RejectedEventsWarning(UserWarning):
     """Some events had no place in the order (null or NaN there) and took no part."""
 

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
 
@@ -69,13 +69,18 @@ def open(  # noqa: A001 (the name is part of the contract: cep.open)
     lateness: timedelta | None = None,
     strict: bool = False,
     snapshot: bytes | None = None,
+    on_change: Literal["refuse", "restart"] = "refuse",
     aggregates: Mapping[str, Aggregate] | None = None,
     **schemas: Any,
 ) -> ContinuousQuery:
     """A continuous query in this process, or several by name: push(**batches), finish(), snapshot().
 
-    Streams are given by their schemas; a `cep.Table` or a `cep.Database` is what events are looked up in.
+    Streams are given by their schemas; a `cep.Table` or a `cep.Database` is what events are looked up in.  A snapshot
+    may be of other queries as well, or of fewer: `restored` says what became of each.  One that has changed since is
+    refused, or, with `on_change="restart"`, begins empty.
     """
+    if on_change not in ("refuse", "restart"):
+        raise InvalidInput(f'on_change is "{on_change}"', hint='"refuse" or "restart"')
     from cepheid.execution.embedded.continuous import ContinuousQuery
 
     settings = _settings(lateness, strict, None)
@@ -84,7 +89,9 @@ def open(  # noqa: A001 (the name is part of the contract: cep.open)
     known = read | _lookup_schemas(lookups)
     compilation = _compile_embedded(query, known, aggregates, streams=read, lookups=lookups)
     with placed_at_order(compilation):
-        opened = ContinuousQuery(compilation, read, settings, snapshot, isinstance(query, Mapping), lookups)
+        opened = ContinuousQuery(
+            compilation.placed, read, settings, snapshot, isinstance(query, Mapping), lookups, on_change
+        )
     check_bounded(compilation, strict)
     return opened
 
@@ -141,10 +148,11 @@ def _compile_embedded(
     streams: Iterable[str] = (),
     lookups: Iterable[str] = (),
 ) -> Compilation:
-    from cepheid.execution.embedded.relations import describe_sql
+    from cepheid.execution.embedded.relations import describe_sql, stays_in_duckdb
 
     python = _read_aggregates(aggregates)
-    return compile_query(query, Catalog(schemas, describe_sql, frozenset(streams), frozenset(lookups), python))
+    catalog = Catalog(schemas, describe_sql, frozenset(streams), frozenset(lookups), python, keeps_type=stays_in_duckdb)
+    return compile_query(query, catalog)
 
 
 def _lookup_schemas(lookups: Mapping[str, Table | Database]) -> dict[str, pa.Schema]:

@@ -19,9 +19,9 @@ from cepheid.errors import InvalidInput, MatchFailure
 from cepheid.execution.embedded.batch import run_batch
 from cepheid.execution.embedded.relations import describe_sql
 from cepheid.graph.predicate import Predicate
+from cepheid.hosts import SPARK_STREAMS
 from cepheid.language.builder.pattern_builder import Pattern
 from cepheid.language.catalog import Catalog
-from cepheid.rewrite.rule_order import CARRYING_RULES
 from cepheid.testing import assert_same_rows, cut_table, run_in_batches
 
 
@@ -110,7 +110,7 @@ def test_host_filters_by_what_it_knows_and_leaves_the_function_alone() -> None:
 def test_rules_that_carry_less_to_other_processes_leave_what_the_function_reads() -> None:
     bids = make_bids()
     pattern = pattern_of(is_cheap)
-    compilation = compile_query(pattern, Catalog({"bids": bids.schema}, describe_sql), CARRYING_RULES)
+    compilation = compile_query(pattern, Catalog({"bids": bids.schema}, describe_sql), SPARK_STREAMS)
     found = run_batch(compilation.placed, {"bids": bids})[0]["query"]
     assert_same_rows(found, cep.sql(pattern, bids=bids))
 

@@ -11,6 +11,7 @@ from cepheid.errors import SnapshotMismatch
 from cepheid.execution import state_segments
 from cepheid.execution.embedded.relations import describe_sql
 from cepheid.execution.engine import Engine
+from cepheid.execution.engine_identity import identify_engine
 from cepheid.execution.state_segments import StoredState, load_state, plan_change
 from cepheid.graph.operators import RowPattern, Sequence
 from cepheid.language.catalog import Catalog
@@ -32,7 +33,8 @@ def make_engine(text: str) -> Engine:
     (feed,) = graph.inputs(vertex)
     names = [name for name, _ in graph.vertices[feed].columns]  # type: ignore[attr-defined]
     kinds = {"_key0": pa.int64(), "_time": pa.timestamp("us")}
-    return Engine([node], [pa.schema([(name, kinds.get(name, pa.int64())) for name in names])])
+    layout = pa.schema([(name, kinds.get(name, pa.int64())) for name in names])
+    return Engine([node], [layout], identity=identify_engine(graph, [vertex]))
 
 
 def make_batch(engine: Engine, begin_s: int, count: int, seed: int) -> pa.Table:

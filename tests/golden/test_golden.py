@@ -28,11 +28,12 @@ from cepheid.compiler import compile_query
 from cepheid.errors import CepheidError, MatchFailure
 from cepheid.execution.embedded.batch import run_batch
 from cepheid.execution.embedded.relations import describe_sql
+from cepheid.graph.attributes import Beliefs
 from cepheid.graph.json_form import read_json, write_json
 from cepheid.graph.render_text import render_text
 from cepheid.language.catalog import Catalog
 from cepheid.rewrite.rewriter import rewrite_graph
-from cepheid.rewrite.rule_order import WHOLE_TABLE_RULES
+from cepheid.rewrite.rule_order import ALL_RULES
 from cepheid.schema import read_schema
 
 sys.path.append(str(Path(__file__).parent))
@@ -148,8 +149,8 @@ def test_rewrite(path: Path, update: bool) -> None:
     """The file bears the name of the rule; the plan is that of all rules, "unchanged" that without this one."""
     for number, case in enumerate(read_cases(path)):
         bound = compile_query(case.query, Catalog(SCHEMAS, describe_sql)).bound
-        without, _ = rewrite_graph(bound, tuple(rule for rule in WHOLE_TABLE_RULES if rule.__name__ != path.stem))
-        after, _ = rewrite_graph(without, WHOLE_TABLE_RULES)
+        without, _ = rewrite_graph(bound, tuple(rule for rule in ALL_RULES if rule.name != path.stem), Beliefs())
+        after, _ = rewrite_graph(without, ALL_RULES, Beliefs())
         check_case(path, number, "= unchanged" if after == without else render_text(after), update)
 
 

@@ -26,6 +26,7 @@ from cepheid.graph.validation import validate_graph
 from cepheid.kernel.expression import Call, Cell, Constant, Expression, Position
 from cepheid.kernel.pattern import Alternation, Concatenation, Repetition, RowPatternProgram, Skip, Term
 from cepheid.language.catalog import Catalog
+from cepheid.scalars.value import TRUE, Column, Literal, Scalar, binary, join_conjunction
 from cepheid.schema import read_schema
 
 SCHEMAS = {
@@ -100,9 +101,13 @@ def test_edge_attributes_are_those_of_table_2() -> None:
 
 
 def test_beliefs_are_renewed_beside_the_graph() -> None:
-    beliefs = Beliefs().renewed("source_1", rate_per_s=5.0).renewed("source_1", label="buses")
-    assert (beliefs.of("source_1").rate_per_s, beliefs.of("source_1").label) == (5.0, "buses")
-    assert beliefs.of("sink_1").rate_per_s is None
+    graph = bind(f"SELECT d FROM {PATTERN}")
+    digest = graph.digests["source_1"]
+    beliefs = Beliefs().renewed(digest, rate_per_s=5.0).renewed(digest, label="buses")
+    assert (beliefs.of(graph, "source_1").rate_per_s, beliefs.of(graph, "source_1").label) == (5.0, "buses")
+    assert beliefs.of(graph, "sink_1").rate_per_s is None
+    other = bind("SELECT a.bus FROM PATTERN SEQ(stops b, buses a) WHERE a.bus = b.bus WITHIN 5 s")
+    assert beliefs.of(other, "source_2").rate_per_s == 5.0, "the same producer in another plan"
 
 
 # --- sharing ----------------------------------------------------------------------------------------------
@@ -123,12 +128,13 @@ def test_patterns_that_differ_are_two() -> None:
 
 
 def test_stored_hash_does_not_travel_to_another_process() -> None:
-    node = Filter(predicate='"x" > 1')
+    node = Filter(predicate=binary("gt", Column("x"), Literal("1")))
     hash(node)
     assert "_hash" not in pickle.loads(pickle.dumps(node)).__dict__
     check = (
         "import pickle, sys; node = pickle.load(sys.stdin.buffer);"
-        "from cepheid.graph.operators import Filter; sys.exit(0 if {node: 1}.get(Filter(predicate='\"x\" > 1')) else 1)"
+        "from cepheid.graph.operators import Filter; from cepheid.scalars.value import Column, Literal, binary;"
+        "sys.exit(0 if {node: 1}.get(Filter(predicate=binary('gt', Column('x'), Literal('1')))) else 1)"
     )
     subprocess.run(
         [sys.executable, "-c", check], input=pickle.dumps(node), check=True, env={"PYTHONPATH": ":".join(sys.path)}
@@ -143,8 +149,8 @@ GRAPH = bind(f"SELECT d FROM {PATTERN} WHERE d > 1")
 def broken_graphs() -> list[Any]:
     vertices, edges = dict(GRAPH.vertices), GRAPH.edges
     layout, pattern = vertex_of(GRAPH, Project), vertex_of(GRAPH, RowPattern)
-    bare = Project(columns=(("_key0", '"bus"'),))
-    timeless = Project(columns=(("_time", '"ts"'), ("_key0", '"bus"')))
+    bare = Project(columns=(("_key0", Column("bus")),))
+    timeless = Project(columns=(("_time", Column("ts")), ("_key0", Column("bus"))))
     without_sink = {name: node for name, node in vertices.items() if name != "sink_1"}
     return [
         pytest.param(QueryGraph(), "bound", "something that makes rows", id="empty"),
@@ -159,7 +165,7 @@ def broken_graphs() -> list[Any]:
         pytest.param(QueryGraph(vertices, (*edges, Edge(layout, "sink_1", 1))), "bound", "has 2 inputs", id="consumer"),
         pytest.param(QueryGraph(vertices, (*edges, Edge("sink_1", layout, 1))), "bound", "has outputs", id="outputs"),
         pytest.param(QueryGraph(vertices, (*edges, Edge(pattern, layout, 1))), "bound", "cycle", id="cycle"),
-        pytest.param(GRAPH.with_node(layout, Filter(predicate="TRUE")), "rewritten", "not a projection", id="layout"),
+        pytest.param(GRAPH.with_node(layout, Filter(predicate=TRUE)), "rewritten", "not a projection", id="layout"),
         pytest.param(GRAPH.with_node(layout, bare), "rewritten", "no _time", id="no time"),
         pytest.param(GRAPH.with_node(layout, timeless), "rewritten", "which nothing gives", id="no column"),
         pytest.param(GRAPH, "placed", "without a place", id="no place"),
@@ -198,6 +204,14 @@ expressions: st.SearchStrategy[Expression] = st.recursive(
     lambda inner: st.builds(Call, st.sampled_from(["and", "eq", "add"]), st.tuples(inner, inner), st.just("bool")),
     max_leaves=4,
 )
+scalars: st.SearchStrategy[Scalar] = st.recursive(
+    st.one_of(st.builds(Column, names), st.builds(Literal, names, st.booleans())),
+    lambda inner: st.one_of(
+        st.builds(binary, st.sampled_from(["eq", "lt", "add"]), inner, inner),
+        st.lists(inner, min_size=1, max_size=3).map(join_conjunction),
+    ),
+    max_leaves=4,
+)
 patterns: Any = st.recursive(
     st.builds(Term, names),
     lambda inner: st.one_of(
@@ -209,8 +223,8 @@ patterns: Any = st.recursive(
 )
 cells = st.lists(st.builds(OutputCell, name=names, column=names, position=positions), max_size=2).map(tuple)
 nodes = st.one_of(
-    st.builds(Filter, predicate=names),
-    st.builds(Project, columns=st.lists(st.tuples(names, names), max_size=3).map(tuple)),
+    st.builds(Filter, predicate=scalars),
+    st.builds(Project, columns=st.lists(st.tuples(names, scalars), max_size=3).map(tuple)),
     st.builds(
         RowPattern,
         program=st.builds(
@@ -228,7 +242,7 @@ nodes = st.one_of(
 
 @st.composite
 def graphs(draw: st.DrawFn) -> QueryGraph:
-    graph, made = QueryGraph().add(Source(name="s", columns=("x", "y")))
+    graph, made = QueryGraph().add(Source(name="s"))
     known = [made]
     for _ in range(draw(st.integers(0, 4))):
         graph, made = graph.add(draw(nodes), [draw(st.sampled_from(known))])

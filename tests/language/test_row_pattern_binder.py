@@ -22,6 +22,7 @@ from cepheid.kernel.expression import (
 )
 from cepheid.kernel.pattern import Frame, show_pattern
 from cepheid.language.catalog import Catalog
+from cepheid.scalars.show import show_scalar
 from cepheid.schema import read_schema
 
 SCHEMAS = {
@@ -67,7 +68,7 @@ def measured(query: str) -> dict[str, str]:
     (above,) = graph.outputs(vertex)
     project = graph.vertices[above]
     assert isinstance(project, Project)
-    return dict(project.columns)
+    return {name: show_scalar(value) for name, value in project.columns}
 
 
 # --- conditions -------------------------------------------------------------------------------------------
@@ -294,7 +295,7 @@ def test_windows_beside_others_and_sorting_are_left_to_the_host() -> None:
     query = f"""SELECT f, m OVER w, rank() OVER (ORDER BY f) AS r FROM s
       WINDOW w AS (ORDER BY ts MEASURES a.f AS m {FRAME} PATTERN (a)) ORDER BY m OVER w LIMIT 3"""
     (relation,) = [node for node in bind(query).vertices.values() if isinstance(node, Relation)]
-    assert relation.sql == (
+    assert relation.text == (
         'SELECT f, "_over_1" AS "m", RANK() OVER (ORDER BY f) AS r FROM _cep_1 AS "s" ORDER BY "_over_2" LIMIT 3'
     )
 

@@ -11,9 +11,18 @@ import pytest
 from cepheid.errors import InvalidQuery
 from cepheid.execution.embedded.arrow_scalar import Unsure
 from cepheid.execution.embedded.relations import run_relational
-from cepheid.execution.embedded.row_wise import plan_texts, prepare_vertex
+from cepheid.execution.embedded.row_wise import plan_values, prepare_vertex
 from cepheid.graph.node import PlanNode
 from cepheid.graph.operators import Filter, Project
+from cepheid.language.relations.sql_values import read_condition
+from cepheid.scalars.value import Column, Scalar
+
+
+def value_of(text: str) -> Scalar:
+    value = read_condition(text)
+    assert value is not None, text
+    return value
+
 
 COLUMNS = {
     "tiny": (pa.int8(), [0, 1, -1, 127, -128]),
@@ -99,8 +108,8 @@ def test_expressions_mean_what_they_mean_to_duckdb(seed: int) -> None:
     for _ in range(5):
         depth = int(random.integers(1, 4))
         written = writer.number(depth) if random.random() < 0.5 else writer.truth(depth)
-        nodes: list[PlanNode] = [Project(columns=(("found", written), ("name", '"name"')))]
-        nodes.append(Filter(predicate=writer.truth(depth)))
+        nodes: list[PlanNode] = [Project(columns=(("found", value_of(written)), ("name", Column("name"))))]
+        nodes.append(Filter(predicate=value_of(writer.truth(depth))))
         for node in nodes:
             try:
                 prepared = prepare_vertex(node, [SCHEMA])
@@ -122,13 +131,13 @@ def test_expressions_mean_what_they_mean_to_duckdb(seed: int) -> None:
     ],
 )  # fmt: skip
 def test_common_expressions_need_no_duckdb(written: str) -> None:
-    plan_texts([written], SCHEMA)
+    plan_values([value_of(written)], SCHEMA)
 
 
 @pytest.mark.parametrize("written", ["upper(name)", "small % 2", "short > 0.1", "at + INTERVAL '1' DAY"])
 def test_what_might_differ_is_left_to_duckdb(written: str) -> None:
     with pytest.raises(Unsure):
-        plan_texts([written], SCHEMA)
+        plan_values([value_of(written)], SCHEMA)
 
 
 @pytest.mark.parametrize(
@@ -145,7 +154,10 @@ def test_what_might_differ_is_left_to_duckdb(written: str) -> None:
 )
 def test_columns_passed_on_have_the_type_that_duckdb_gives_them(values: pa.Array) -> None:
     table = pa.table({"kept": values, "x": [1, 2, 3]})
-    for node in (Filter(predicate="x > 1"), Project(columns=(("kept", '"kept"'), ("y", "x + 1")))):
+    for node in (
+        Filter(predicate=value_of("x > 1")),
+        Project(columns=(("kept", Column("kept")), ("y", value_of("x + 1")))),
+    ):
         prepared = prepare_vertex(node, [table.schema])
         assert outcome(prepared.run, table) == outcome(lambda given, node=node: run_relational(node, given), table)
         assert prepared.run([table]).schema.equals(prepared.schema)

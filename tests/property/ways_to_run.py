@@ -16,6 +16,7 @@ from cepheid.errors import MatchFailure, PatternTooCostly
 from cepheid.execution import engine
 from cepheid.execution.embedded.batch import run_batch
 from cepheid.execution.embedded.relations import describe_sql
+from cepheid.hosts import EMBEDDED
 from cepheid.language.catalog import Catalog
 from cepheid.placement.place_by_nature import place_by_nature
 from cepheid.testing import assert_same_rows, cut_table, run_in_batches
@@ -85,7 +86,7 @@ def report_smallest(wrong: list[tuple[int, object, AssertionError]]) -> None:
 def run_both_twins(text: str, tables: Tables) -> tuple[Outcome, Outcome]:
     """The reference twin over the graph as it was bound, which no rule has touched; and what cep.sql runs."""
     compilation = compile_query(text, Catalog({name: table.schema for name, table in tables.items()}, describe_sql))
-    bound = place_by_nature(compilation.bound)
+    bound = place_by_nature(compilation.bound, EMBEDDED.native)
     expected = _attempt(lambda: _read_batch(run_batch(bound, tables, twin="reference")))
     return expected, _attempt(lambda: _read_batch(run_batch(compilation.placed, tables)))
 

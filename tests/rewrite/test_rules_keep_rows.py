@@ -13,15 +13,19 @@ from hypothesis import strategies as st
 from cepheid.compiler import compile_query
 from cepheid.execution.embedded.batch import run_batch
 from cepheid.execution.embedded.relations import describe_sql
+from cepheid.graph.attributes import Beliefs
 from cepheid.graph.query_graph import QueryGraph
 from cepheid.graph.validation import validate_graph
+from cepheid.hosts import SPARK_STREAMS
 from cepheid.kernel.expression import Call, Cell, Constant
 from cepheid.language.catalog import Catalog
+from cepheid.language.relations.sql_values import read_condition
 from cepheid.placement.place_by_nature import place_by_nature
-from cepheid.rewrite.condition_sql import condition_sql
+from cepheid.rewrite.condition_value import condition_value
 from cepheid.rewrite.rewriter import rewrite_graph
-from cepheid.rewrite.rule_order import CARRYING_RULES
-from cepheid.rewrite.sql_text import join_conjunction, split_conjunction, substitute_columns
+from cepheid.rewrite.rule import Rule
+from cepheid.scalars.show import show_scalar
+from cepheid.scalars.value import Scalar, join_conjunction, split_conjunction, substitute_columns
 
 SCHEMA = pa.schema(
     [("ts", pa.timestamp("us")), ("k", pa.int32()), ("x", pa.int64()), ("f", pa.float32()), ("s", pa.string())]
@@ -86,7 +90,10 @@ def queries(draw: st.DrawFn) -> str:
 
 
 def run(graph: QueryGraph, table: pa.Table) -> Counter[str]:
-    return Counter(repr(row) for row in run_batch(place_by_nature(graph), {"t": table})[0]["query"].to_pylist())
+    return Counter(
+        repr(row)
+        for row in run_batch(place_by_nature(graph, SPARK_STREAMS.native), {"t": table})[0]["query"].to_pylist()
+    )
 
 
 @settings(max_examples=30, deadline=None)
@@ -94,41 +101,51 @@ def run(graph: QueryGraph, table: pa.Table) -> Counter[str]:
 def test_every_application_keeps_the_rows(query: str, table: pa.Table) -> None:
     bound = compile_query(query, Catalog({"t": SCHEMA}, describe_sql)).bound
     expected = run(bound, table)
-    rewritten, trace = rewrite_graph(bound, CARRYING_RULES)
+    rewritten, trace = rewrite_graph(bound, SPARK_STREAMS.rules, Beliefs())
     for application in trace:
         validate_graph(application.after, "rewritten")
         assert run(application.after, table) == expected, f"{application.rule} changes the rows of {query}"
-    assert all(rule(rewritten) is None for rule in CARRYING_RULES), "a fixpoint"
+    tried = [(rule, vertex) for rule in SPARK_STREAMS.rules for vertex in rewritten.vertices]
+    looking = [(rule, vertex) for rule, vertex in tried if isinstance(rewritten.vertices[vertex], rule.looks_at)]
+    assert all(rule.apply(rewritten, vertex) is None for rule, vertex in looking), "a fixpoint"
 
 
-@pytest.mark.parametrize("rule", CARRYING_RULES, ids=lambda rule: rule.__name__)
+@pytest.mark.parametrize("rule", SPARK_STREAMS.rules, ids=lambda rule: rule.name)
 @settings(max_examples=6, deadline=None)
 @given(query=queries(), table=tables)
-def test_every_rule_alone_keeps_the_rows(rule: object, query: str, table: pa.Table) -> None:
+def test_every_rule_alone_keeps_the_rows(rule: Rule, query: str, table: pa.Table) -> None:
     bound = compile_query(query, Catalog({"t": SCHEMA}, describe_sql)).bound
-    rewritten, _ = rewrite_graph(bound, (rule,))  # type: ignore[arg-type]
+    rewritten, _ = rewrite_graph(bound, (rule,), Beliefs())
     assert run(rewritten, table) == run(bound, table)
 
 
-# --- conditions as SQL ------------------------------------------------------------------------------------
+# --- conditions as values ---------------------------------------------------------------------------------
 
 
 def test_what_hosts_treat_differently_is_not_pushed() -> None:
     x, f = Cell("x", "int"), Cell("f", "float")
     one = Constant(1, "int")
-    assert condition_sql(Call("gt", (x, one), "bool")) == '("x" > 1)'
-    assert condition_sql(Call("gt", (f, one), "bool")) == '("f" > CAST(1 AS DOUBLE))'
-    assert condition_sql(Call("gt", (Call("add", (f, one), "float"), one), "bool")) is not None
-    assert condition_sql(Call("gt", (Call("add", (x, one), "int"), one), "bool")) is None, "whole numbers overflow"
-    assert condition_sql(Call("gt", (Call("div", (x, one), "float"), one), "bool")) is None, "division by zero"
-    assert condition_sql(Call("gt", (Cell("t", "time"), Constant(0, "time")), "bool")) is None, "zones"
+    assert condition_value(Call("gt", (x, one), "bool")) == value_of("x > 1")
+    assert condition_value(Call("gt", (f, one), "bool")) == value_of("f > CAST(1 AS DOUBLE)")
+    assert condition_value(Call("gt", (Call("add", (f, one), "float"), one), "bool")) is not None
+    assert condition_value(Call("gt", (Call("add", (x, one), "int"), one), "bool")) is None, "whole numbers overflow"
+    assert condition_value(Call("gt", (Call("div", (x, one), "float"), one), "bool")) is None, "division by zero"
+    assert condition_value(Call("gt", (Cell("t", "time"), Constant(0, "time")), "bool")) is None, "zones"
+
+
+def value_of(text: str) -> Scalar:
+    value = read_condition(text)
+    assert value is not None, text
+    return value
 
 
 def test_conjunctions_split_and_join() -> None:
-    assert split_conjunction("((a > 1) AND (b OR c)) AND d") == ["a > 1", "b OR c", "d"]
-    assert join_conjunction(["a OR b", "c"]) == "(a OR b) AND (c)"
-    assert join_conjunction(["a"]) == "a"
+    parts = split_conjunction(value_of("((a > 1) AND (b OR c)) AND d"))
+    assert parts == (value_of("a > 1"), value_of("b OR c"), value_of("d"))
+    assert join_conjunction([value_of("a OR b"), value_of("c")]) == value_of("(a OR b) AND c")
+    assert join_conjunction([value_of("a")]) == value_of("a")
 
 
 def test_substitution_keeps_meaning() -> None:
-    assert substitute_columns('"a" * 2', {"a": '"x" + 1'}) == '("x" + 1) * 2'
+    assert substitute_columns(value_of("a * 2"), {"a": value_of("x + 1")}) == value_of("(x + 1) * 2")
+    assert show_scalar(value_of("(x + 1) * 2")) == '("x" + 1) * 2'

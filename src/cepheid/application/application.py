@@ -16,7 +16,7 @@ from cepheid.compiler import Compilation, compile_query
 from cepheid.cost.profile import NOMINAL_MIPS, HostName
 from cepheid.errors import CepheidError
 from cepheid.language.catalog import Catalog
-from cepheid.language.expressions.scope import Describe
+from cepheid.language.expressions.host_types import Describe
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from functools import cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
-import sqlglot
 
 from cepheid.errors import InvalidQuery
+from cepheid.language.relations.sql_values import write_query, write_sql
+from cepheid.scalars.value import Scalar
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 
-def run_sql(sql: str, tables: Mapping[str, pa.Table]) -> pa.Table:
+def run_query(query: Scalar, tables: Mapping[str, pa.Table]) -> pa.Table:
     """The rows of a query; each call sees its own tables only."""
-    return run_duckdb(translate_sql(sql), tables)
+    return run_duckdb(_write_query(query), tables)
 
 
 def run_duckdb(sql: str, tables: Mapping[str, pa.Table]) -> pa.Table:
@@ -49,9 +50,14 @@ def _database(process: int) -> DuckDBPyConnection:  # noqa: ARG001 (a forked pro
     return database
 
 
-@cache
-def translate_sql(sql: str) -> str:
-    return sqlglot.transpile(sql, read="trino", write="duckdb")[0]
+def write_duckdb(value: Scalar) -> str:
+    """A value as DuckDB writes it."""
+    return write_sql(value, "duckdb")
+
+
+@lru_cache(maxsize=1024)
+def _write_query(query: Scalar) -> str:
+    return write_query(query, "duckdb")
 
 
 def _first_line(problem: Exception) -> str:

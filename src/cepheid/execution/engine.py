@@ -11,7 +11,6 @@ Several vertices over the same events (windows of different sizes, say) share on
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -21,6 +20,7 @@ import pyarrow.compute as pc
 
 from cepheid.disorder.holdback import find_late, find_releasable, sort_events
 from cepheid.event_time import BEGINNING, END, order_values
+from cepheid.execution.engine_identity import NO_IDENTITY, EngineIdentity
 from cepheid.execution.operator import HELD, KeptEvents, Operator
 from cepheid.graph.node import EngineNode
 from cepheid.graph.operators import RowPattern, Sequence, WindowAggregate, WindowJoin
@@ -51,13 +51,17 @@ def make_operator(nodes: list[EngineNode], layout: pa.Schema, many: bool, twin: 
 
 
 class Engine:
-    """`origin` tells where the events come from (graph.json_form.write_origin): snapshots are only for the same."""
+    """`identity`: under what its state is kept; an engine without one has no state to be kept."""
 
     def __init__(
-        self, nodes: list[EngineNode], inputs: list[pa.Schema], twin: str = "compiled", origin: str = ""
+        self,
+        nodes: list[EngineNode],
+        inputs: list[pa.Schema],
+        twin: str = "compiled",
+        identity: EngineIdentity = NO_IDENTITY,
     ) -> None:
         self._nodes = nodes
-        self._origin = origin
+        self.identity = identity
         self._twin = twin
         self._many = len(inputs) > 1
         self._order = nodes[0].order
@@ -71,12 +75,6 @@ class Engine:
         self._held = self._no_events
         self.late: list[pa.Table] = []
         self._operator = self._make_operator()
-
-    @property
-    def fingerprint(self) -> str:
-        """Engines with equal fingerprints understand each other's snapshots."""
-        told = f"{self._origin} {[(field.name, str(field.type)) for field in self._layout]}"
-        return hashlib.sha256(told.encode()).hexdigest()[:16]
 
     @property
     def layout(self) -> pa.Schema:
@@ -118,6 +116,10 @@ class Engine:
     def is_waiting(self) -> bool:
         """May rows come out when only the horizon moves on?"""
         return len(self._held) > 0 or self._operator.is_waiting()
+
+    def pick(self, kept: KeptEvents, members: list[int]) -> KeptEvents:
+        """A snapshot of an engine with more vertices, for these of them only."""
+        return replace(kept, partials=self._operator.pick(kept.partials, members))
 
     def restore(self, kept: KeptEvents) -> None:
         """Go on from a snapshot; its events may be in any order."""

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from cepheid.event_time import restore_values
 from cepheid.execution.blob import read_blob, write_blob
-from cepheid.execution.duck_sql import run_duckdb, translate_sql
+from cepheid.execution.duck_sql import run_duckdb, write_duckdb
 from cepheid.execution.event_log import EventLog
 from cepheid.execution.numbering import Numbering
 from cepheid.execution.operator import KeptEvents, kept_events
@@ -76,7 +76,20 @@ class JoinOperator:
         state = io.BytesIO()
         np.savez(state, **self._compiled.keep(horizon))  # type: ignore[arg-type]
         table = self._log.take_rows(self._compiled.needed(horizon))
-        return kept_events(table, write_blob({}, [state.getvalue()]))
+        return kept_events(table, write_blob({"leavers": self._compiled.leavers}, [state.getvalue()]))
+
+    def pick(self, partials: bytes, members: list[int]) -> bytes:
+        if not partials:
+            return partials
+        header, (state,) = read_blob(partials)
+        arrays = dict(np.load(io.BytesIO(state)))
+        leavers = [header["leavers"][member] for member in members]
+        rows = sorted(row for row in leavers if row >= 0)
+        arrays["settled"] = arrays["settled"][rows]
+        written = io.BytesIO()
+        np.savez(written, **arrays)
+        renumbered = [rows.index(row) if row >= 0 else row for row in leavers]
+        return write_blob({"leavers": renumbered}, [written.getvalue()])
 
     def replay(self, kept: KeptEvents, times: Int64s, order: Int64s | None) -> None:
         if not kept.partials:
@@ -101,7 +114,7 @@ class JoinOperator:
     def _make_accept(self, node: WindowJoin) -> Accept | None:
         if node.condition is None:
             return None
-        asked = translate_sql(f"SELECT coalesce({node.condition}, FALSE) AS holds FROM _input")
+        asked = f"SELECT coalesce({write_duckdb(node.condition)}, FALSE) AS holds FROM _input"
         cells = [cell for cell in node.cells if cell.input >= 0]
 
         def accept(candidates: Int64s) -> npt.NDArray[np.bool_]:

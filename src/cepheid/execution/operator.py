@@ -55,6 +55,10 @@ class Operator(Protocol):
         """What a new operator must be told to go on from here; horizon and arrivals are the engine's business."""
         ...
 
+    def pick(self, partials: bytes, members: list[int]) -> bytes:
+        """The part of `partials` that is about these vertices only, in this order."""
+        ...
+
     def replay(self, kept: KeptEvents, times: Int64s, order: Int64s | None) -> None:
         """Go on from there: the first thing a new operator is told.  `order`: of the events, None if they are in order;
         `times` are in order."""

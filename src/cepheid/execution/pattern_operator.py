@@ -109,6 +109,10 @@ class PatternOperator:
             numbers = self._matcher.numbers_of(self._number_keys(table))
         return KeptEvents(table, np.where(past, PAST, PENDING).astype(np.uint8)[kept], numbers, taken[kept], 0, 0)
 
+    def pick(self, partials: bytes, members: list[int]) -> bytes:
+        assert members == [0], "a pattern has an engine of its own"
+        return partials
+
     def replay(self, kept: KeptEvents, times: Int64s, order: Int64s | None) -> None:
         table, roles, numbers, taken = kept.table, kept.roles, kept.numbers, kept.taken
         if not len(table):

@@ -15,13 +15,12 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from sqlglot import exp
-from sqlglot.errors import ParseError
 
 from cepheid.errors import InvalidInput, UnknownColumn
-from cepheid.execution.duck_sql import run_sql
+from cepheid.execution.duck_sql import run_duckdb, write_duckdb
 from cepheid.kernel.columns import Int64s
 from cepheid.kernel.key_hash import group_keys
+from cepheid.language.relations.sql_values import read_condition
 from cepheid.schema import read_table
 
 Custom = Callable[[pa.Table], Any]
@@ -79,8 +78,7 @@ class Splitter:
         return answer.astype(np.int64)
 
     def _filter(self, table: pa.Table, condition: str) -> pa.Table:
-        try:
-            query = exp.select("*").from_("_input").where(condition, dialect="trino").sql(dialect="trino")
-        except ParseError:
-            raise InvalidInput(f'"{condition}" is no condition', hint="for example a1 > 50") from None
-        return run_sql(query, {"_input": table})
+        value = read_condition(condition)
+        if value is None:
+            raise InvalidInput(f'"{condition}" is no condition', hint="for example a1 > 50")
+        return run_duckdb(f"SELECT * FROM _input WHERE {write_duckdb(value)}", {"_input": table})

@@ -82,14 +82,15 @@ def plan_change(engine: Engine, stored: StoredState, extra: dict[str, Any]) -> t
 def load_state(engine: Engine, index: bytes, read: Callable[[int], bytes]) -> tuple[StoredState, dict[str, Any]]:
     """Bring an engine to what the store tells; gives what `plan_change` needs next, and the index's extra."""
     header, parts = read_blob(index)
-    if header["fingerprint"] != engine.fingerprint:
+    if header["digests"] != list(engine.identity.digests):
         raise SnapshotMismatch(
-            "the checkpoint belongs to another query, or to streams with other columns",
-            hint="start with a new checkpoint location",
+            f"the checkpoint belongs to another query: it holds the state of {', '.join(header['described'])}, "
+            f"and the query has {', '.join(engine.identity.described)}",
+            hint="run it with the old text, or start with a new checkpoint location",
         )
     segments, tables, past, taken = [], [], [], []
     for number, live_bits, past_bits, taken_bits in header["segments"]:
-        table = _read_segment(read(number), engine.layout)
+        table = engine.identity.fit_events(_read_segment(read(number)), header["columns"], engine.layout)
         segments.append(Segment(number, table.column("_arrival").to_numpy()))
         live = _unpack_bits(live_bits, len(table))
         tables.append(table.filter(pa.array(live)))
@@ -117,12 +118,12 @@ def _write_segment(table: pa.Table, arrivals: npt.NDArray[np.int64]) -> bytes:
     return write_table(table)
 
 
-def _read_segment(blob: bytes, layout: pa.Schema) -> pa.Table:
+def _read_segment(blob: bytes) -> pa.Table:
     table = read_table_bytes(blob)
     first = (table.schema.metadata or {}).get(b"first_arrival")
     if first is not None:
         table = table.append_column("_arrival", pa.array(int(first) + np.arange(len(table))))
-    return table.select(layout.names).replace_schema_metadata(None)
+    return table.replace_schema_metadata(None)
 
 
 def _write_index(
@@ -138,7 +139,7 @@ def _write_index(
     past, in_match = arrivals[roles == PAST], arrivals[taken]
     header = {
         **extra,
-        "fingerprint": engine.fingerprint,
+        **engine.identity.header(),
         "horizon": kept.horizon,
         "arrivals": kept.arrivals,
         "segments": [

@@ -111,6 +111,20 @@ class WindowOperator:
         rows = [write_table(self._numberings[grouping].take_rows(known)) for grouping, known in numbers.items()]
         return kept_events(table, write_blob(header, [state.getvalue(), *rows]))
 
+    def pick(self, partials: bytes, members: list[int]) -> bytes:
+        if not partials:
+            return partials
+        header, (state, *rows) = read_blob(partials)
+        numbers = {f"{old}.": f"{new}." for new, old in enumerate(members)}
+        picked = {
+            numbers[name[: name.index(".") + 1]] + name[name.index(".") + 1 :]: array
+            for name, array in np.load(io.BytesIO(state)).items()
+            if name[: name.index(".") + 1] in numbers
+        }
+        written = io.BytesIO()
+        np.savez(written, **picked)
+        return write_blob(header, [written.getvalue(), *rows])
+
     def replay(self, kept: KeptEvents, times: Int64s, order: Int64s | None) -> None:
         if not kept.partials:
             return
@@ -120,7 +134,8 @@ class WindowOperator:
         renumbered: dict[Grouping, Int64s] = {}
         for (columns, known), told in zip(header["groupings"], rows, strict=True):
             old, grouping = np.array(known, dtype=np.int64), tuple(columns)
-            renumbered[grouping] = self._numberings[grouping].renumber(old, read_table_bytes(told))
+            if grouping in self._numberings:  # those of vertices that are no longer there are not
+                renumbered[grouping] = self._numberings[grouping].renumber(old, read_table_bytes(told))
         table = kept.table if order is None else kept.table.take(pa.array(order))
         events = self._read_events(table, times)
         self._log.append(table)

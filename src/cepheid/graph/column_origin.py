@@ -16,6 +16,7 @@ from cepheid.graph.operators import (
 )
 from cepheid.graph.operators.row_pattern import OutputCell
 from cepheid.graph.query_graph import QueryGraph
+from cepheid.scalars.value import Column
 
 
 def trace_column(graph: QueryGraph, vertex: str, column: str) -> tuple[Source, str] | None:
@@ -95,8 +96,6 @@ def _follow(graph: QueryGraph, vertex: str, column: str) -> tuple[str, str] | No
             cell = next(cell for cell in cells if cell.name == column)
             return _follow(graph, graph.inputs(vertex)[0], cell.column) if cell.input == 0 else None
         case Project(columns=columns):
-            sql = dict(columns)[column]
-            inner = sql[1:-1].replace('""', '"')
-            is_plain = sql == '"' + inner.replace('"', '""') + '"'
-            return _follow(graph, graph.inputs(vertex)[0], inner) if is_plain else None
+            value = dict(columns)[column]
+            return _follow(graph, graph.inputs(vertex)[0], value.name) if isinstance(value, Column) else None
     return vertex, column

@@ -12,6 +12,7 @@ from typing import Any
 
 from cepheid.errors import InvalidInput
 from cepheid.graph.function_identity import identify_function
+from cepheid.graph.node import PlanNode
 from cepheid.graph.operators import NODE_TYPES
 from cepheid.graph.operators.row_pattern import OutputCell
 from cepheid.graph.operators.window_aggregate import Arrangement, SortTerm, WindowCell
@@ -19,6 +20,7 @@ from cepheid.graph.operators.window_join import JoinCell
 from cepheid.graph.predicate import Predicate
 from cepheid.graph.query_graph import Edge, QueryGraph
 from cepheid.kernel import expression, join, pattern, window
+from cepheid.scalars import value
 
 READABLE: dict[str, type] = {
     record.__name__: record
@@ -60,6 +62,9 @@ READABLE: dict[str, type] = {
         JoinCell,
         join.JoinInput,
         join.JoinProgram,
+        value.Column,
+        value.Literal,
+        value.Operation,
     )
 }
 
@@ -71,12 +76,6 @@ def write_json(graph: QueryGraph, notes: Mapping[str, str] | None = None) -> str
         for edge in graph.edges
     ]
     return json.dumps({"vertices": vertices, "edges": edges}, indent=2)
-
-
-def write_origin(graph: QueryGraph, vertex: str) -> str:
-    """The vertex and all that feeds it, as text that is equal exactly if they are."""
-    below = graph.reach(vertex, graph.inputs)
-    return json.dumps([[name, graph.inputs(name), _write_value(graph.vertices[name])] for name in below])
 
 
 def read_json(text: str) -> QueryGraph:
@@ -93,7 +92,13 @@ def _write_vertex(graph: QueryGraph, vertex: str, note: str | None) -> dict[str,
     attributes = graph.operator_attributes(vertex)
     shown = {field.name: getattr(attributes, field.name) for field in fields(attributes) if field.name != "comb_param"}
     node = graph.vertices[vertex]
-    written = {"id": vertex, "role": node.role, "attributes": shown, "node": _write_value(node)}
+    written = {
+        "id": vertex,
+        "digest": graph.digests[vertex],
+        "role": node.role,
+        "attributes": shown,
+        "node": _write_value(node),
+    }
     return written if note is None else {**written, "place": note}
 
 
@@ -102,39 +107,42 @@ def _write_attributes(graph: QueryGraph, edge: Edge) -> dict[str, Any]:
     return {"attributes": {field.name: getattr(attributes, field.name) for field in fields(attributes)}}
 
 
-def _write_value(value: Any) -> Any:
-    if isinstance(value, Predicate):
+def _write_value(item: Any) -> Any:
+    if isinstance(item, Predicate):
         return {
             "$": "Predicate",
-            "column": value.column,
-            "function": value.identity,
-            "reads": _write_value(value.reads),
+            "column": item.column,
+            "function": item.identity,
+            "reads": _write_value(item.reads),
         }
-    if isinstance(value, window.PythonAggregate):
-        functions = (value.init, value.add, value.result, value.remove, value.merge)
+    if isinstance(item, window.PythonAggregate):
+        functions = (item.init, item.add, item.result, item.remove, item.merge)
         return {
             "$": "PythonAggregate",
             "function": " ".join(map(identify_function, functions)),
-            "type": str(value.type),
+            "type": str(item.type),
         }
-    if is_dataclass(value):
-        written = {field.name: _write_value(getattr(value, field.name)) for field in fields(value) if field.compare}
-        return {"$": type(value).__name__, **written}
-    if isinstance(value, tuple):
-        return [_write_value(item) for item in value]
-    if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):
-        return {"$float": repr(value)}
-    return value
+    if is_dataclass(item):
+        told = [
+            field.name for field in fields(item) if field.compare or isinstance(item, PlanNode)
+        ]  # else: a place in a text
+        written = {name: _write_value(getattr(item, name)) for name in told}
+        return {"$": type(item).__name__, **written}
+    if isinstance(item, tuple):
+        return [_write_value(each) for each in item]
+    if isinstance(item, float) and (item != item or item in (float("inf"), float("-inf"))):
+        return {"$float": repr(item)}
+    return item
 
 
-def _read_value(value: Any) -> Any:
-    if isinstance(value, list):
-        return tuple(_read_value(item) for item in value)
-    if isinstance(value, dict):
-        if "$float" in value:
-            return float(value["$float"])
-        if value["$"] in ("Predicate", "PythonAggregate"):
-            raise InvalidInput(f'a function in Python cannot be read back from JSON: "{value["function"]}"')
-        record = READABLE[value["$"]]
-        return record(**{name: _read_value(item) for name, item in value.items() if name != "$"})
-    return value
+def _read_value(item: Any) -> Any:
+    if isinstance(item, list):
+        return tuple(_read_value(each) for each in item)
+    if isinstance(item, dict):
+        if "$float" in item:
+            return float(item["$float"])
+        if item["$"] in ("Predicate", "PythonAggregate"):
+            raise InvalidInput(f'a function in Python cannot be read back from JSON: "{item["function"]}"')
+        record = READABLE[item["$"]]
+        return record(**{name: _read_value(each) for name, each in item.items() if name != "$"})
+    return item

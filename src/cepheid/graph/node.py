@@ -38,11 +38,12 @@ class EngineNode(PlanNode):
     """A stateful operator of ours: it runs in engines, over events in the event layout (operators/row_pattern.py).
 
     keys: how many columns `_key0`, ... part its events into what can be handled apart; order: how many columns order
-    them.
+    them; cells: the columns of its rows, each with a name.
     """
 
     keys: int
     order: int
+    cells: tuple[Any, ...]
 
     @property
     def split(self) -> int:
@@ -77,9 +78,9 @@ def plan_node(cls: _Node) -> _Node:
             object.__setattr__(self, "_hash", known)
         return int(known)
 
-    def state_without_hash(self: Any) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name != "_hash"}
+    def state_without_caches(self: Any) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name not in ("_hash", "_content")}
 
     made.__hash__ = stored_hash
-    made.__getstate__ = state_without_hash
+    made.__getstate__ = state_without_caches
     return made

@@ -28,7 +28,7 @@ from collections.abc import Iterator
 from cepheid.graph.operators import Project, RowPattern, Sequence
 from cepheid.graph.predicate import Predicate
 from cepheid.graph.query_graph import QueryGraph
-from cepheid.graph.state_bounds import tell_bound
+from cepheid.graph.state_bounds import describe_bound
 from cepheid.kernel.automaton import INSTRUCTION_NAMES, Automaton, build_automaton
 from cepheid.kernel.condition_reach import list_labels, split_condition
 from cepheid.kernel.expression import (
@@ -51,6 +51,8 @@ from cepheid.kernel.pattern import (
     Step,
     show_pattern,
 )
+from cepheid.scalars.show import show_scalar
+from cepheid.scalars.value import Column
 
 WIDTH = 56
 
@@ -80,7 +82,7 @@ def _report(graph: QueryGraph, vertex: str, node: RowPattern | Sequence) -> Iter
     yield "conditions" if conditions else "conditions: none"
     for shown, place in conditions:
         yield f"  {shown.ljust(WIDTH)}  {place}"
-    yield f"state per key: {tell_bound(node)}"
+    yield f"state per key: {describe_bound(node)}"
 
 
 def show_automaton(automaton: Automaton) -> Iterator[str]:
@@ -138,7 +140,7 @@ def _computed_by_host(graph: QueryGraph, vertex: str) -> dict[str, str]:
     for source in graph.inputs(vertex):
         layout = graph.vertices[source]
         if isinstance(layout, Project):
-            found |= dict(layout.columns)
+            found |= {name: show_scalar(value) for name, value in layout.columns if not isinstance(value, Column)}
     return found
 
 
@@ -157,17 +159,12 @@ def _tell_place(part: Expression, place: str, computed: dict[str, str], predicat
         return f"pushed down: {computed[part.column]}"
     if any(isinstance(leaf, HostCall) for leaf in list_leaves(part)):
         return "general evaluator"
-    hoisted = [computed[column] for column in list_columns(part) if _is_hoisted(column) and column in computed]
+    hoisted = [computed[column] for column in list_columns(part) if column in computed]
     return f"{place}; by the host: {', '.join(hoisted)}" if hoisted else place
 
 
 def _tell_term(term: Step | Absent) -> str:
     return f"NOT {term.variable}" if isinstance(term, Absent) else term.variable
-
-
-def _is_hoisted(column: str) -> bool:
-    """Is it a column that the host computes for conditions?  (`_e0`, or `_bids.e0` of a stream)"""
-    return column.startswith("_") and column.rpartition("e")[2].isdigit()
 
 
 def _split(node: RowPattern | Sequence) -> Iterator[tuple[str, Expression, str]]:

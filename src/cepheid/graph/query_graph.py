@@ -1,6 +1,6 @@
 """QueryGraph: an attributed directed acyclic graph of producers, operators and consumers.
 
-A graph is a value: a change gives a new graph.  Vertices are named; the node behind a name says what the
+A graph is a value: a change gives a new graph.  Vertices have labels; the node behind a label says what the
 vertex means.  Attributes of AGeCEP's Tables I and II are derived here from nodes and structure, so that
 they can never disagree with them.
 """
@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
+from cepheid.graph.identity import exact_digest, identify
 from cepheid.graph.node import EngineNode, PlanNode
 from cepheid.graph.operators import Sink, Source
 
@@ -63,32 +64,85 @@ class EdgeAttributes:
 
 @dataclass(frozen=True)
 class QueryGraph:
+    """vertices: nodes by label.  A label is for people; who a vertex is, `digests` says (identity.py)."""
+
     vertices: Mapping[str, PlanNode] = field(default_factory=dict)
     edges: tuple[Edge, ...] = ()
 
+    # --- structure, indexed ------------------------------------------------------------------------------
+    @cached_property
+    def _feeds(self) -> dict[str, list[str]]:
+        found: dict[str, list[tuple[int, str]]] = {vertex: [] for vertex in self.vertices}
+        for edge in self.edges:
+            found[edge.target].append((edge.port, edge.source))
+        return {vertex: [source for _, source in sorted(pairs)] for vertex, pairs in found.items()}
+
+    @cached_property
+    def _readers(self) -> dict[str, list[str]]:
+        found: dict[str, list[str]] = {vertex: [] for vertex in self.vertices}
+        for edge in self.edges:
+            found[edge.source].append(edge.target)
+        return found
+
     def inputs(self, vertex: str) -> list[str]:
         """The vertices that feed it, by port."""
-        edges = [edge for edge in self.edges if edge.target == vertex]
-        return [edge.source for edge in sorted(edges, key=lambda edge: edge.port)]
+        return self._feeds[vertex]
 
     def outputs(self, vertex: str) -> list[str]:
-        return [edge.target for edge in self.edges if edge.source == vertex]
+        return self._readers[vertex]
 
     @cached_property
     def order(self) -> tuple[str, ...]:
         """Vertices so that each comes after those that feed it."""
-        done: dict[str, None] = {}
-        waiting = list(self.vertices)
-        while waiting:
-            ready = [vertex for vertex in waiting if all(source in done for source in self.inputs(vertex))]
-            assert ready, f"the query graph has a cycle through {waiting}"
-            done.update(dict.fromkeys(ready))
-            waiting = [vertex for vertex in waiting if vertex not in done]
+        missing = {vertex: len(feeds) for vertex, feeds in self._feeds.items()}
+        done: list[str] = []
+        ready = [vertex for vertex, count in missing.items() if not count]
+        while ready:
+            done += ready
+            opened = []
+            for vertex in ready:
+                for reader in self._readers[vertex]:
+                    missing[reader] -= 1
+                    if not missing[reader]:
+                        opened.append(reader)
+            ready = opened
+        assert len(done) == len(self.vertices), f"the query graph has a cycle through {set(self.vertices) - set(done)}"
         return tuple(done)
+
+    @cached_property
+    def _places(self) -> dict[str, int]:
+        return {vertex: place for place, vertex in enumerate(self.order)}
 
     def of_role(self, role: str) -> list[str]:
         return [vertex for vertex in self.order if self.vertices[vertex].role == role]
 
+    def reach(self, vertex: str, step: Callable[[str], list[str]]) -> list[str]:
+        """The vertex and all that `step` leads to, in the order of the graph."""
+        found, waiting = {vertex}, [vertex]
+        while waiting:
+            fresh = [name for name in step(waiting.pop()) if name not in found]
+            found.update(fresh)
+            waiting += fresh
+        return sorted(found, key=self._places.__getitem__)
+
+    # --- identity ----------------------------------------------------------------------------------------
+    @cached_property
+    def exact(self) -> dict[str, str]:
+        """By label: vertices with equal ones may be one vertex."""
+        found: dict[str, str] = {}
+        for vertex in self.order:
+            found[vertex] = exact_digest(self.vertices[vertex], [found[source] for source in self._feeds[vertex]])
+        return found
+
+    @cached_property
+    def digests(self) -> dict[str, str]:
+        """By label: what is learned about a vertex is kept under its digest."""
+        found: dict[str, str] = {}
+        for vertex in self.order:
+            found[vertex] = identify(self, vertex, found)
+        return found
+
+    # --- changes: each gives a new graph -----------------------------------------------------------------
     def fresh_name(self, kind: str) -> str:
         number = 1
         while f"{kind}_{number}" in self.vertices:
@@ -96,14 +150,17 @@ class QueryGraph:
         return f"{kind}_{number}"
 
     def add(self, node: PlanNode, inputs: Iterable[str] = ()) -> tuple[QueryGraph, str]:
-        """A graph with one more vertex, and its name.  An equal vertex with equal inputs is shared."""
+        """A graph with one more vertex, and its label.  An equal vertex with equal inputs is shared."""
         sources = list(inputs)
-        for vertex, known in self.vertices.items():
-            if known == node and self.inputs(vertex) == sources and not isinstance(node, Sink):
+        digest = exact_digest(node, [self.exact[source] for source in sources])
+        for vertex, known in self.exact.items():
+            if known == digest:
                 return self, vertex
         name = self.fresh_name(node.implementation)
         edges = tuple(Edge(source, name, port) for port, source in enumerate(sources))
-        return replace(self, vertices={**self.vertices, name: node}, edges=self.edges + edges), name
+        graph = QueryGraph({**self.vertices, name: node}, self.edges + edges)
+        graph.__dict__["exact"] = {**self.exact, name: digest}  # the others are as they were
+        return graph, name
 
     def with_node(self, vertex: str, node: PlanNode) -> QueryGraph:
         """The same graph with another node at a vertex."""
@@ -156,6 +213,7 @@ class QueryGraph:
 
         return replace(self, edges=tuple(turn(edge) for edge in self.edges))
 
+    # --- attributes of AGeCEP ----------------------------------------------------------------------------
     def operator_attributes(self, vertex: str) -> OperatorAttributes:
         node = self.vertices[vertex]
         shared = {
@@ -193,15 +251,6 @@ class QueryGraph:
             queries=tuple(node.query for name in downstream if isinstance(node := self.vertices[name], Sink)),
             attrs=tuple(f"_key{number}" for number in range(target.split if isinstance(target, EngineNode) else 0)),
         )
-
-    def reach(self, vertex: str, step: Callable[[str], list[str]]) -> list[str]:
-        """The vertex and all that `step` leads to, in the order of the graph."""
-        found, waiting = {vertex}, [vertex]
-        while waiting:
-            fresh = [name for name in step(waiting.pop()) if name not in found]
-            found.update(fresh)
-            waiting += fresh
-        return [name for name in self.order if name in found]
 
 
 def join_conditions(parameters: list[list[str]]) -> list[str]:

@@ -50,7 +50,7 @@ HOW_TO_BOUND_WINDOW = "give the window a size, for instance RANGE 1 HOUR"
 HOW_TO_BOUND = "add WITHIN, for instance WITHIN INTERVAL '10' MINUTE"
 
 
-def tell_how_to_bound(graph: QueryGraph) -> str:
+def describe_remedy(graph: QueryGraph) -> str:
     """What would bound the state of those that have none."""
     windows = [
         isinstance(node, WindowAggregate | WindowJoin)
@@ -92,7 +92,7 @@ def explain_window(program: WindowProgram) -> str | None:
     return f"the window never loses an event, and {held[0]} needs all of them" if held else None
 
 
-def tell_bound(node: RowPattern | Sequence) -> str:
+def describe_bound(node: RowPattern | Sequence) -> str:
     """How much a key can need, in words."""
     reason = _explain_vertex(node)
     if reason is not None:

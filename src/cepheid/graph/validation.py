@@ -34,8 +34,11 @@ def _check_structure(graph: QueryGraph) -> None:
     for edge in graph.edges:
         assert edge.source in graph.vertices, f"edge {edge.id} starts nowhere"
         assert edge.target in graph.vertices, f"edge {edge.id} ends nowhere"
+    numbered: dict[str, list[int]] = {vertex: [] for vertex in graph.vertices}
+    for edge in graph.edges:
+        numbered[edge.target].append(edge.port)
     for vertex, node in graph.vertices.items():
-        ports = sorted(edge.port for edge in graph.edges if edge.target == vertex)
+        ports = sorted(numbered[vertex])
         assert ports == list(range(len(ports))), f"inputs of {vertex} are numbered {ports}"
         if node.role == "producer":
             assert not ports, f"producer {vertex} has inputs"

@@ -16,6 +16,7 @@ from cepheid.graph.query_graph import QueryGraph
 from cepheid.graph.state_bounds import HOW_TO_BOUND_WINDOW, explain_window
 from cepheid.kernel.compiled.window_choice import is_mergeable, is_sliding, pane_length
 from cepheid.kernel.join import JoinInput
+from cepheid.scalars.show import show_scalar
 
 
 def report_windows(graph: QueryGraph) -> str:
@@ -58,7 +59,7 @@ def _report_join(node: WindowJoin) -> Iterator[str]:
     if not node.keys:
         yield "no equality: every event is compared with all events of the other windows"
     if node.condition is not None:
-        yield f"asked of each pair by DuckDB: {node.condition}"
+        yield f"asked of each pair by DuckDB: {show_scalar(node.condition)}"
 
 
 def _show_side(side: JoinInput) -> str:

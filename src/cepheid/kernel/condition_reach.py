@@ -27,6 +27,7 @@ from cepheid.kernel.expression import (
     split_conjunction,
 )
 from cepheid.kernel.pattern import RowPatternProgram
+from cepheid.scalars.show import show_scalar
 
 
 def list_labels(program: RowPatternProgram, automaton: Automaton) -> dict[str, Expression | None]:
@@ -81,7 +82,9 @@ def _test_absent(condition: Expression, variable: str) -> Expression:
                 if not position.variables:
                     raise NotSupportedYet(f'looking back without a variable, in the condition of "{variable}"')
             case HostCall():
-                raise NotSupportedYet(f'"{leaf.sql}" over several events, in the condition of NOT "{variable}"')
+                raise NotSupportedYet(
+                    f'"{show_scalar(leaf.value)}" over several events, in the condition of NOT "{variable}"'
+                )
             case Aggregate(variables=variables) if not variables or variable in variables:
                 raise NotSupportedYet(f'an aggregate over the events of "NOT {variable}"')
         return leaf

@@ -31,6 +31,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from cepheid.scalars.show import show_scalar
+from cepheid.scalars.value import Scalar
+
 Kind = Literal["bool", "int", "float", "string", "time", "duration"]
 
 COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
@@ -134,12 +137,12 @@ class Aggregate:
 
 @dataclass(frozen=True, slots=True)
 class HostCall:
-    """SQL over cells of several events that the kernel has no function for: the general evaluator asks a SQL engine.
+    """A value over cells of several events that the kernel has no function for: a SQL engine is asked for it.
 
-    `sql` names the cells `_0`, `_1`, ...; `arguments` says (column, position) for each.  Columns may be of any type.
+    `value` names the cells `_0`, `_1`, ...; `arguments` says (column, position) for each.  Columns may be of any type.
     """
 
-    sql: str
+    value: Scalar
     arguments: tuple[tuple[str, Position], ...]
     kind: Kind
 
@@ -216,9 +219,9 @@ def show_expression(expression: Expression) -> str:
             return "MATCH_NUMBER()"
         case Aggregate():
             return show_aggregate(expression)
-        case HostCall(sql=sql, arguments=cells):
+        case HostCall(value=value, arguments=cells):
             told = ", ".join(f"_{number}={show_cell(*cell)}" for number, cell in enumerate(cells))
-            return f"sql({sql}; {told})"
+            return f"sql({show_scalar(value)}; {told})"
     raise AssertionError(f"not an expression: {expression!r}")
 
 

@@ -14,16 +14,15 @@ from itertools import count
 
 import pyarrow as pa
 from sqlglot import exp
-from sqlglot.errors import ParseError
 
 from cepheid.errors import InvalidQuery, NotSupportedYet, Span, UnknownStream
 from cepheid.graph.cell_types import type_of_cell
 from cepheid.graph.node import PlanNode
 from cepheid.graph.operators import Filter, Project, Relation, RowPattern, Sink, Source
-from cepheid.graph.operators.project import quote_name
 from cepheid.graph.query_graph import QueryGraph
 from cepheid.language.catalog import Catalog
-from cepheid.language.expressions.scope import Describe, EventInput
+from cepheid.language.expressions.host_types import HostTypes, select_sql
+from cepheid.language.expressions.scope import EventInput
 from cepheid.language.parsing.dialect import CHANGES, OUTPUT
 from cepheid.language.parsing.parser import span_of
 from cepheid.language.parsing.syntax import (
@@ -44,29 +43,29 @@ from cepheid.language.relations.conditions import list_items, list_joins, suffix
 from cepheid.language.relations.host_refusal import place_refusal
 from cepheid.language.relations.output_names import name_outputs, refuse_double_names
 from cepheid.language.relations.simple_select import SimpleSelect, find_items, is_plain_item, only_item, split_select
+from cepheid.language.relations.sql_values import DIALECT, read_value, write_sql
 from cepheid.language.streams.query_binder import BoundTable
 from cepheid.language.streams.stream_joins import add_interval_join, add_table_join, count_streams, find_lookup
 from cepheid.language.streams.stream_queries import add_overs, add_sorted, add_union
 from cepheid.language.streams.window_queries import add_window_query
+from cepheid.scalars.value import FALSE, Column, Operation, Scalar, operation, walk
+
+# functions and operators that look at one row, in every host; of others the host is asked whether they are aggregates
+ROW_WISE = frozenset((
+    "and", "or", "not", "eq", "neq", "lt", "lte", "gt", "gte", "add", "sub", "mul", "div", "mod", "neg", "is", "null",
+    "boolean", "between", "coalesce", "case", "if", "cast", "datatype", "in", "interval", "var",
+))  # fmt: skip
 
 
 def bind_query(parsed: ParsedQuery, known: Catalog, graph: QueryGraph, name: str = "query") -> QueryGraph:
     """The graph with one query more, which is called `name`."""
-
-    def ask(sql: str, tables: Mapping[str, pa.Schema]) -> pa.Schema:
-        try:
-            return known.describe(sql, tables)
-        except ParseError as problem:  # our dialect reads a little more than can be written for the host
-            message = str(problem).split(". ", 1)[0]
-            raise InvalidQuery(f"the host's SQL engine cannot be told this: {message}") from problem
-
-    return _Binder(known, ask, graph).bind(parsed, name)
+    return _Binder(known, HostTypes(known.describe, known.remembered, known.keeps_type), graph).bind(parsed, name)
 
 
 @dataclass
 class _Binder:
     known: Catalog
-    describe: Describe
+    describe: HostTypes
     graph: QueryGraph
     tables: dict[str, BoundTable] = field(default_factory=dict)  # by placeholder
     carriers: dict[str, exp.Table] = field(default_factory=dict)  # by placeholder: where the clause stands
@@ -154,27 +153,20 @@ class _Binder:
     ) -> pa.Schema:
         """The schema of the measures; `written`: where each of them stands, by name."""
         layout = source.layout_types()
-        given = {"_input": pa.schema([(cell.name, type_of_cell(cell, layout)) for cell in pattern.cells])}
-
-        def ask(*columns: tuple[str, str]) -> pa.Schema:
-            chosen = ", ".join(f"{sql} AS {quote_name(name)}" for name, sql in columns)
-            return self.describe(f"SELECT {chosen} FROM _input", given)
-
-        row = ("_row", quote_name(pattern.cells[0].name))  # beside it, the host refuses an aggregate of its own
-        try:
-            return pa.schema(list(ask(row, *measures.columns))[1:])
-        except InvalidQuery:
-            for measure in measures.columns:
-                span = span_of(written[measure[0]]) if measure[0] in written else head
+        given = pa.schema([(cell.name, type_of_cell(cell, layout)) for cell in pattern.cells])
+        row: tuple[str, Scalar] = ("_row", Column(pattern.cells[0].name))  # the host refuses an aggregate beside it
+        for measure in measures.columns:
+            span = span_of(written[measure[0]]) if measure[0] in written else head
+            try:
+                self.describe.of_columns((measure,), given)
+            except InvalidQuery as problem:
+                raise InvalidQuery(problem.message, span=span, hint=problem.hint) from None
+            if any(isinstance(part, Operation) and part.kind not in ROW_WISE for part in walk(measure[1])):
                 try:
-                    ask(measure)
-                except InvalidQuery as problem:
-                    raise InvalidQuery(problem.message, span=span, hint=problem.hint) from None
-                try:
-                    ask(row, measure)
+                    self.describe(f"SELECT {select_sql((row, measure))} FROM _input", {"_input": given})
                 except InvalidQuery:
                     raise NotSupportedYet("this aggregate over the rows of a match", span=span) from None
-            raise
+        return self.describe.of_columns(measures.columns, given)
 
     def expand_stars(self, clause: PatternWindowClause, names: list[str]) -> None:
         """SELECT * means the columns of the input, not those that windows add for what is read with OVER."""
@@ -311,7 +303,7 @@ class _Binder:
                 hint=f"join it: FROM s JOIN {stream} ON s.id = {stream}.id",
             )
         schema = schemas[stream]
-        return BoundTable(self.add(Source(name=stream, columns=tuple(schema.names))), schema, stream)
+        return BoundTable(self.add(Source(name=stream)), schema, stream)
 
     def add_cte(self, cte: exp.CTE) -> BoundTable:
         with_clause = cte.parent
@@ -412,23 +404,35 @@ class _Binder:
         """A function that sqlglot does not know may be an aggregate: then the host refuses a column beside it."""
         if not query.find(exp.Anonymous) or not simple.columns:
             return True
-        columns = [quote_name(table.schema.names[0]), *(sql for _, sql in simple.columns)]
+        row: tuple[str, Scalar] = ("_row", Column(table.schema.names[0]))
         try:
-            self.describe(f"SELECT {', '.join(columns)} FROM _input", {"_input": table.schema})
+            self.describe(f"SELECT {select_sql((row, *simple.columns))} FROM _input", {"_input": table.schema})
         except InvalidQuery:
             return False
         return True
 
     def add_simple(self, simple: SimpleSelect, query: exp.Select, table: BoundTable) -> BoundTable:
-        columns = ", ".join(f"{sql} AS {quote_name(name)}" for name, sql in simple.columns) or "*"
-        where = f" WHERE {simple.predicate}" if simple.predicate is not None else ""
-        schema = self.ask_host(f"SELECT {columns} FROM _input{where}", {"_input": table}, query)
+        schema = self.describe_simple(simple, query, table)
         vertex = table.vertex
         if simple.predicate is not None:
             vertex = self.add(Filter(predicate=simple.predicate), vertex)
         if simple.columns:
             vertex = self.add(Project(columns=simple.columns), vertex)
         return BoundTable(vertex, schema, table.label)
+
+    def describe_simple(self, simple: SimpleSelect, query: exp.Select, table: BoundTable) -> pa.Schema:
+        """The schema of its rows; what the host refuses is told with its place."""
+        columns = simple.columns or tuple((name, Column(name)) for name in table.schema.names)
+        try:
+            if simple.predicate is not None:
+                condition = operation("coalesce", this=simple.predicate, expressions=(FALSE,))
+                self.describe.of_value(condition, table.schema)
+            schema = self.describe.of_columns(columns, table.schema)
+        except InvalidQuery:
+            where = f" WHERE {write_sql(simple.predicate)}" if simple.predicate is not None else ""
+            return self.ask_host(f"SELECT {select_sql(columns)} FROM _input{where}", {"_input": table}, query)
+        refuse_double_names(schema.names, span_of(query.expressions[-1]) if query.expressions else None)
+        return schema
 
     def add_relation(self, query: exp.Expr) -> BoundTable:
         """Leave a whole query to the host; its own CTEs stay in it, those around it become inputs."""
@@ -445,10 +449,10 @@ class _Binder:
             if table.name != label:
                 table.set("alias", table.args.get("alias") or exp.TableAlias(this=table.this.copy()))
                 table.set("this", exp.to_identifier(label, quoted=True))
-        sql = copy.sql(dialect="trino", comments=False)
+        sql = copy.sql(dialect=DIALECT, comments=False)
         schema = self.ask_host(sql, inputs, query)
-        vertices = [table.vertex for table in inputs.values()]
-        return BoundTable(self.add(Relation(sql=sql, inputs=tuple(inputs)), *vertices), schema, "the query")
+        node = Relation(query=read_value(copy), inputs=tuple(inputs), text=" ".join(sql.split()))
+        return BoundTable(self.add(node, *(table.vertex for table in inputs.values())), schema, "the query")
 
     def take_out_streams(self, query: exp.Expr) -> exp.Expr:
         """The query, in which a table is read where a SELECT stands that the host cannot run: over windows, or looked

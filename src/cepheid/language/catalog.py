@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 
 import pyarrow as pa
 
 from cepheid.kernel.window import PythonAggregate
-from cepheid.language.expressions.scope import Describe
+from cepheid.language.expressions.host_types import Describe
 
 
 @dataclass(frozen=True, slots=True)
 class Catalog:
     """What is known besides the text: `describe` asks the host for types of SQL; streams: inputs that go on for ever,
     not whole tables; lookups: tables that events are looked up in one by one, in memory or in a database; python:
-    aggregates of the user, by name in lower case."""
+    aggregates of the user, by name in lower case; keeps_type: does a column of this type come out of the host as it
+    went in, if that is known; remembered: types that the host told before (host_types.py)."""
 
     schemas: Mapping[str, pa.Schema]
     describe: Describe
     streams: frozenset[str] = frozenset()
     lookups: frozenset[str] = frozenset()
     python: Mapping[str, PythonAggregate] = field(default_factory=dict)
+    keeps_type: Callable[[pa.DataType], bool] | None = None
+    remembered: dict[Hashable, pa.DataType] = field(default_factory=dict, compare=False)

@@ -11,14 +11,18 @@ from cepheid.graph.query_graph import QueryGraph
 from cepheid.placement.placed_graph import Place, PlacedGraph
 
 
-def place_by_nature(graph: QueryGraph) -> PlacedGraph:
-    return PlacedGraph(graph, {vertex: _place_of(node) for vertex, node in graph.vertices.items()})
+def place_by_nature(graph: QueryGraph, native: tuple[type[PlanNode], ...]) -> PlacedGraph:
+    """native: what the host runs itself."""
+    return PlacedGraph(graph, {vertex: _place_of(node, native) for vertex, node in graph.vertices.items()})
 
 
-def _place_of(node: PlanNode) -> Place:
+def _place_of(node: PlanNode, native: tuple[type[PlanNode], ...]) -> Place:
     if isinstance(node, EngineNode):
         return Place("engines", tuple(f"_key{number}" for number in range(node.split)), _explain(node))
-    return Place("host" if node.role == "operator" else "user", why=_explain(node))
+    if node.role != "operator":
+        return Place("user")
+    assert isinstance(node, native), f"hosts.py: the host has no way to run a {type(node).__name__}"
+    return Place("host", why=_explain(node))
 
 
 def _explain(node: PlanNode) -> str:

@@ -54,8 +54,16 @@ class PlacedGraph:
 
     def chained(self) -> set[str]:
         """The vertices in engines that read rows of others in engines."""
-        engines = set(self.at_engines())
-        return {name for name in engines if len(engines & set(self.graph.reach(name, self.graph.inputs))) > 1}
+        over: set[str] = set()  # vertices with one in engines at or below them
+        found: set[str] = set()
+        for vertex in self.graph.order:
+            reads = any(source in over for source in self.graph.inputs(vertex))
+            is_engine = self.places[vertex].site == "engines"
+            if is_engine and reads:
+                found.add(vertex)
+            if is_engine or reads:
+                over.add(vertex)
+        return found
 
     def at_engines(self) -> list[str]:
         return [vertex for vertex in self.graph.order if self.places[vertex].site == "engines"]

@@ -18,7 +18,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from sqlglot import exp
 
 from cepheid.execution.embedded.vectors import (
     BOUNDS,
@@ -36,6 +35,7 @@ from cepheid.execution.embedded.vectors import (
     span_of,
     true_where,
 )
+from cepheid.scalars.value import NULL, Column, Literal, Operation, Part, Scalar, walk
 
 MOST_EXACT_DIGITS = 15  # a decimal literal of so many digits is the nearest double, however it is computed
 
@@ -56,94 +56,94 @@ class Planned:
     family: str
 
 
-def list_typed_parts(expression: exp.Expr) -> list[exp.Expr]:
-    """The parts whose types DuckDB must be asked for, in a fixed order; the expression itself comes first."""
-    asked = (exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Neg, exp.Case, exp.Coalesce, exp.Cast)
-    inner = [node for node in expression.walk() if isinstance(node, asked) and node is not expression]
-    return [expression, *inner]
+def list_typed_parts(value: Scalar) -> list[Scalar]:
+    """The parts whose types DuckDB must be asked for, in a fixed order; the value itself comes first."""
+    asked = ("add", "sub", "mul", "div", "neg", "case", "coalesce", "cast")
+    inner = [part for part in walk(value) if isinstance(part, Operation) and part.kind in asked and part is not value]
+    return [value, *inner]
 
 
-def plan_scalar(expression: exp.Expr, schema: pa.Schema, types: Mapping[int, pa.DataType]) -> Planned:
-    """The function for an expression in DuckDB's SQL; `types`: of the parts above, by id."""
-    return _Planner(schema, types).plan_as(expression, types[id(expression)])
+def plan_scalar(value: Scalar, schema: pa.Schema, types: Mapping[Scalar, pa.DataType]) -> Planned:
+    """The function for a value in the terms of DuckDB's SQL; `types`: of the parts above."""
+    return _Planner(schema, types).plan_as(value, types[value])
 
 
 @dataclass(frozen=True, slots=True)
 class _Planner:
     schema: pa.Schema
-    types: Mapping[int, pa.DataType]
+    types: Mapping[Scalar, pa.DataType]
 
-    def plan(self, node: exp.Expr) -> Planned:
-        match node:
-            case exp.Paren(this=inner):
-                return self.plan(inner)
-            case exp.Column():
-                return self.plan_column(node)
-            case exp.Literal():
-                return _plan_literal(node)
-            case exp.Boolean(this=value):
-                return _constant(np.bool_(value), pa.bool_(), "bool")
-            case exp.Null():
-                return Planned(_refuse, pa.null(), "null")
-            case exp.Add() | exp.Sub() | exp.Mul():
-                return self.plan_arithmetic(node)
-            case exp.Div():
-                return self.plan_division(node)
-            case exp.Neg(this=inner):
-                return self.plan_negation(node, inner)
-            case exp.Is(this=inner, expression=exp.Null()):
-                return self.plan_is_null(inner)
-            case exp.Not(this=inner):
-                found = self.plan_as(inner, pa.bool_()).evaluate
-                return _boolean(lambda table: invert(found(table)))
-            case exp.And() | exp.Or():
-                return self.plan_logic(node)
-            case exp.EQ() | exp.NEQ() | exp.GT() | exp.GTE() | exp.LT() | exp.LTE():
-                return self.plan_comparison(type(node), node.left, node.right)
-            case exp.Between(this=inner) if not node.args.get("symmetric"):
-                low = self.plan_comparison(exp.GTE, inner, node.args["low"]).evaluate
-                high = self.plan_comparison(exp.LTE, inner, node.args["high"]).evaluate
-                return _boolean(lambda table: join_and(low(table), high(table)))
-            case exp.In(this=inner, expressions=options) if options:
-                equal = [self.plan_comparison(exp.EQ, inner, option).evaluate for option in options]
-                return _boolean(lambda table: reduce(join_or, (test(table) for test in equal)))
-            case exp.Case(this=None):
-                return self.plan_case(node, node.args["ifs"], node.args.get("default"))
-            case exp.Coalesce():
-                return self.plan_coalesce(node)
-            case exp.TryCast():
-                raise Unsure
-            case exp.Cast(this=inner):
-                return self.plan_as(inner, self.type_of(node), explicitly=True)
+    def plan(self, value: Part) -> Planned:
+        match value:
+            case Column(name=name):
+                return self.plan_column(name)
+            case Literal():
+                return _plan_literal(value)
+            case Operation():
+                return self.plan_operation(value)
         raise Unsure
 
-    def type_of(self, node: exp.Expr) -> pa.DataType:
-        return self.types[id(node)]
+    def plan_operation(self, value: Operation) -> Planned:
+        this = value.part("this")
+        match value.kind:
+            case "boolean":
+                return _constant(np.bool_(this), pa.bool_(), "bool")
+            case "null":
+                return Planned(_refuse, pa.null(), "null")
+            case "add" | "sub" | "mul":
+                return self.plan_arithmetic(value)
+            case "div":
+                return self.plan_division(value)
+            case "neg":
+                return self.plan_negation(value)
+            case "is" if value.part("expression") == NULL:
+                return self.plan_is_null(this)
+            case "not":
+                found = self.plan_as(this, pa.bool_()).evaluate
+                return _boolean(lambda table: invert(found(table)))
+            case "and" | "or":
+                return self.plan_logic(value)
+            case "eq" | "neq" | "gt" | "gte" | "lt" | "lte":
+                return self.plan_comparison(value.kind, this, value.part("expression"))
+            case "between" if value.part("symmetric") is None:
+                low = self.plan_comparison("gte", this, value.part("low")).evaluate
+                high = self.plan_comparison("lte", this, value.part("high")).evaluate
+                return _boolean(lambda table: join_and(low(table), high(table)))
+            case "in" if isinstance(options := value.part("expressions"), tuple):
+                equal = [self.plan_comparison("eq", this, option).evaluate for option in options]
+                return _boolean(lambda table: reduce(join_or, (test(table) for test in equal)))
+            case "case" if this is None:
+                return self.plan_case(value)
+            case "coalesce":
+                return self.plan_coalesce(value)
+            case "cast":
+                return self.plan_as(this, self.types[value], explicitly=True)
+        raise Unsure
 
-    def plan_as(self, node: exp.Expr, target: pa.DataType, explicitly: bool = False) -> Planned:
+    def plan_as(self, value: Part, target: pa.DataType, explicitly: bool = False) -> Planned:
         """The part, as a value of another type."""
-        return _convert(self.plan(node), target, explicitly)
+        return _convert(self.plan(value), target, explicitly)
 
-    def plan_column(self, node: exp.Column) -> Planned:
-        if node.table or node.name not in self.schema.names:
+    def plan_column(self, name: str) -> Planned:
+        if name not in self.schema.names:
             raise Unsure
-        name, arrow_type = node.name, self.schema.field(node.name).type
+        arrow_type = self.schema.field(name).type
         family = _family_of(arrow_type)
         if family in ("text", "other"):
             return Planned(_refuse, arrow_type, family)
         return Planned(lambda table: read_column(table.column(name)), arrow_type, family)
 
-    def plan_arithmetic(self, node: exp.Binary) -> Planned:
-        target = self.type_of(node)
-        left, right = (self.plan_as(side, target).evaluate for side in (node.left, node.right))
-        operation = {exp.Add: np.add, exp.Sub: np.subtract, exp.Mul: np.multiply}[type(node)]
+    def plan_arithmetic(self, value: Operation) -> Planned:
+        target = self.types[value]
+        left, right = (self.plan_as(value.part(side), target).evaluate for side in ("this", "expression"))
+        operation = {"add": np.add, "sub": np.subtract, "mul": np.multiply}[value.kind]
         family = _family_of(target)
         if family == "float":
             return Planned(lambda table: compute(operation, left(table), right(table)), target, family)
         if family != "int":
             raise Unsure
         bounds = np.iinfo(target.to_pandas_dtype())
-        combine = BOUNDS[type(node)]
+        combine = BOUNDS[value.kind]
 
         def evaluate(table: pa.Table) -> Vector:
             first, second = left(table), right(table)
@@ -154,16 +154,16 @@ class _Planner:
 
         return Planned(evaluate, target, family)
 
-    def plan_division(self, node: exp.Binary) -> Planned:
-        target = self.type_of(node)
+    def plan_division(self, value: Operation) -> Planned:
+        target = self.types[value]
         if target != pa.float64():
             raise Unsure
-        left, right = (self.plan_as(side, target).evaluate for side in (node.left, node.right))
+        left, right = (self.plan_as(value.part(side), target).evaluate for side in ("this", "expression"))
         return Planned(lambda table: compute(np.divide, left(table), right(table)), target, "float")
 
-    def plan_negation(self, node: exp.Neg, inner: exp.Expr) -> Planned:
-        target = self.type_of(node)
-        found = self.plan(inner)
+    def plan_negation(self, value: Operation) -> Planned:
+        target = self.types[value]
+        found = self.plan(value.part("this"))
         if found.family == "decimal":  # a literal
             return Planned(lambda table: negate(found.evaluate(table)), target, "decimal")
         evaluate, family = _convert(found, target).evaluate, _family_of(target)
@@ -182,11 +182,11 @@ class _Planner:
 
         return Planned(evaluate_whole, target, family)
 
-    def plan_is_null(self, inner: exp.Expr) -> Planned:
-        while isinstance(inner, exp.Paren):
-            inner = inner.this
+    def plan_is_null(self, inner: Part) -> Planned:
         found = self.plan(inner)
         if found.family in ("text", "other"):
+            if not isinstance(inner, Column):
+                raise Unsure
             name = inner.name
             return _boolean(lambda table: Vector(table.column(name).is_null().to_numpy()))
 
@@ -196,37 +196,43 @@ class _Planner:
 
         return _boolean(evaluate)
 
-    def plan_logic(self, node: exp.Connector) -> Planned:
-        left, right = (self.plan_as(side, pa.bool_()).evaluate for side in (node.left, node.right))
-        join = join_and if isinstance(node, exp.And) else join_or
-        return _boolean(lambda table: join(left(table), right(table)))
+    def plan_logic(self, value: Operation) -> Planned:
+        operands = value.part("operands")
+        assert isinstance(operands, tuple), "AND and OR have operands"
+        tests = [self.plan_as(operand, pa.bool_()).evaluate for operand in operands]
+        join = join_and if value.kind == "and" else join_or
+        return _boolean(lambda table: reduce(join, (test(table) for test in tests)))
 
-    def plan_comparison(self, kind: type[exp.Expr], left: exp.Expr, right: exp.Expr) -> Planned:
+    def plan_comparison(self, kind: str, left: Part, right: Part) -> Planned:
         sides = [self.plan(left), self.plan(right)]
-        if all(side.family == "text" for side in sides) and kind in (exp.EQ, exp.NEQ):
+        if all(side.family == "text" for side in sides) and kind in ("eq", "neq"):
             return _compare_texts(kind, _text_of(left), _text_of(right))
         target = _common_type(*sides)
         first, second = (_convert(side, target).evaluate for side in sides)
         compare = (COMPARE_FLOATS if pa.types.is_floating(target) else COMPARE)[kind]
         return _boolean(lambda table: compute(compare, first(table), second(table)))
 
-    def plan_case(self, node: exp.Case, branches: list[exp.If], default: exp.Expr | None) -> Planned:
-        target = self.type_of(node)
-        tests = [self.plan_as(branch.this, pa.bool_()).evaluate for branch in branches]
-        values = [self.plan_as(branch.args["true"], target).evaluate for branch in branches]
-        last = self.plan_as(default or exp.Null(), target).evaluate
+    def plan_case(self, value: Operation) -> Planned:
+        target, default = self.types[value], value.part("default")
+        branches = [branch for branch in walk_once(value.part("ifs")) if isinstance(branch, Operation)]
+        tests = [self.plan_as(branch.part("this"), pa.bool_()).evaluate for branch in branches]
+        values = [self.plan_as(branch.part("true"), target).evaluate for branch in branches]
+        last = self.plan_as(NULL if default is None else default, target).evaluate
 
         def evaluate(table: pa.Table) -> Vector:
             found = last(table)
-            for test, value in zip(reversed(tests), reversed(values), strict=True):
-                found = choose(true_where(test(table)), value(table), found)
+            for test, chosen in zip(reversed(tests), reversed(values), strict=True):
+                found = choose(true_where(test(table)), chosen(table), found)
             return found
 
         return Planned(evaluate, target, _family_of(target))
 
-    def plan_coalesce(self, node: exp.Coalesce) -> Planned:
-        target = self.type_of(node)
-        options = [self.plan_as(option, target).evaluate for option in (node.this, *node.expressions)]
+    def plan_coalesce(self, value: Operation) -> Planned:
+        target = self.types[value]
+        options = [
+            self.plan_as(option, target).evaluate
+            for option in (value.part("this"), *walk_once(value.part("expressions")))
+        ]
 
         def evaluate(table: pa.Table) -> Vector:
             *firsts, found = [option(table) for option in options]
@@ -235,6 +241,11 @@ class _Planner:
             return found
 
         return Planned(evaluate, target, _family_of(target))
+
+
+def walk_once(part: Part) -> tuple[Part, ...]:
+    """The parts of a list; none if there is no list."""
+    return part if isinstance(part, tuple) else ()
 
 
 def _family_of(arrow_type: pa.DataType) -> str:
@@ -251,9 +262,9 @@ def _family_of(arrow_type: pa.DataType) -> str:
     return "text" if types.is_string(arrow_type) or types.is_large_string(arrow_type) else "other"
 
 
-def _plan_literal(node: exp.Literal) -> Planned:
-    written = node.this
-    if node.is_string:
+def _plan_literal(literal: Literal) -> Planned:
+    written = literal.text
+    if literal.is_text:
         return Planned(_refuse, pa.string(), "text")
     if written.isdigit():
         if int(written) > np.iinfo(np.int64).max:
@@ -341,8 +352,8 @@ def _keep_in_range(evaluate: Evaluate, target: pa.DataType) -> Evaluate:
     return check
 
 
-def _compare_texts(kind: type[exp.Expr], left: Any, right: Any) -> Planned:
-    compare = pc.equal if kind is exp.EQ else pc.not_equal
+def _compare_texts(kind: str, left: Any, right: Any) -> Planned:
+    compare = pc.equal if kind == "eq" else pc.not_equal
 
     def evaluate(table: pa.Table) -> Vector:
         sides = [table.column(side) if isinstance(side, str) else side for side in (left, right)]
@@ -355,8 +366,10 @@ def _compare_texts(kind: type[exp.Expr], left: Any, right: Any) -> Planned:
     return _boolean(evaluate)
 
 
-def _text_of(node: exp.Expr) -> str | pa.Scalar:
+def _text_of(value: Part) -> str | pa.Scalar:
     """The name of a column, or a literal."""
-    while isinstance(node, exp.Paren):
-        node = node.this
-    return node.name if isinstance(node, exp.Column) else pa.scalar(node.this)
+    if isinstance(value, Column):
+        return value.name
+    if isinstance(value, Literal):
+        return pa.scalar(value.text)
+    raise Unsure

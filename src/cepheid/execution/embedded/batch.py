@@ -13,6 +13,7 @@ from cepheid.execution.lookup.database import DatabaseTable
 from cepheid.execution.lookup.join_table import join_table, open_lookup
 from cepheid.graph.node import EngineNode
 from cepheid.graph.operators import Sink, Source, TableJoin
+from cepheid.graph.read_columns import source_columns
 from cepheid.lookups import Database, Table
 from cepheid.measurement import Counts
 from cepheid.placement.placed_graph import PlacedGraph
@@ -35,8 +36,8 @@ def run_batch(
         node = graph.vertices[vertex]
         inputs = [made[source] for source in graph.inputs(vertex)]
         match node:
-            case Source(name=name, columns=columns):
-                made[vertex] = tables[name].select(list(columns))
+            case Source(name=name):
+                made[vertex] = tables[name].select(source_columns(graph, vertex, tables[name].column_names))
             case EngineNode():
                 if vertex not in made:
                     nodes = [_engine_node(placed, member) for member in together[vertex]]

@@ -10,24 +10,24 @@ single rows, patterns remember.  A snapshot is one blob; a query opened with it 
 
 from __future__ import annotations
 
-import hashlib
+import warnings
 from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
 import pyarrow as pa
 
-from cepheid.compiler import Compilation
-from cepheid.errors import InvalidInput, NotSupportedYet, SnapshotMismatch
+from cepheid.errors import EmptyStateWarning, InvalidInput, NotSupportedYet
 from cepheid.event_time import in_microseconds
-from cepheid.execution.blob import read_blob, write_blob
 from cepheid.execution.embedded.engine_feed import EngineFeed
 from cepheid.execution.embedded.row_wise import PreparedVertex, prepare_vertex
+from cepheid.execution.embedded.saved_state import OnChange, Restored, SavedEngine, SavedState, write_saved_state
 from cepheid.execution.lookup.database import DatabaseTable
 from cepheid.execution.lookup.found import Lookup
 from cepheid.execution.lookup.join_table import join_schema, join_table, open_lookup
 from cepheid.graph.node import EngineNode
 from cepheid.graph.operators import Relation, Sink, Source, TableJoin
+from cepheid.graph.read_columns import source_columns
 from cepheid.language.relations.row_wise_query import is_row_wise_query
 from cepheid.lookups import Database, Table
 from cepheid.measurement import Counts
@@ -37,32 +37,35 @@ from cepheid.settings import Settings
 
 
 class ContinuousQuery:
-    """One query, its patterns and their state."""
+    """One query or several, their stateful vertices and what those know."""
 
     def __init__(
         self,
-        compilation: Compilation,
+        placed: PlacedGraph,
         schemas: Mapping[str, pa.Schema],
         settings: Settings,
         snapshot: bytes | None = None,
         several: bool = False,
         lookups: Mapping[str, Table | Database] | None = None,
+        on_change: OnChange = "refuse",
     ) -> None:
-        """several: answers are told by the names of the queries; lookups: tables that events are looked up in."""
+        """several: answers are told by the names of the queries; lookups: tables that events are looked up in;
+        on_change: what to do with a query that is not the one in the snapshot."""
         self._lookups = lookups or {}
         self._opened: dict[str, Lookup] = {}  # by vertex
-        _refuse_unsupported(compilation.placed)
+        _refuse_unsupported(placed)
         self._several = several
         self._schemas = schemas
         self._plain = {name: is_plain_schema(schema) for name, schema in schemas.items()}
         self._empty = {name: schema.empty_table() for name, schema in schemas.items()}
-        self._graph = compilation.placed.graph
-        self._together = {vertex: group for group in compilation.placed.engines() for vertex in group}
+        self._graph = placed.graph
         self._lateness_us = 0 if settings.lateness is None else in_microseconds(settings.lateness)
         self._runs: dict[str, EngineFeed] = {}  # by vertex
         self._others: dict[str, PreparedVertex] = {}
         self._sources: dict[str, tuple[str, list[str]]] = {}
-        self._prepare()
+        saved = None if snapshot is None else SavedState.read(snapshot)
+        self.restored = Restored() if saved is None else saved.compare(self._list_stateful(), on_change)
+        self._prepare(placed, saved)
         self._results = self._find_results()
         self._order = [
             (vertex, self._graph.inputs(vertex))
@@ -70,8 +73,9 @@ class ContinuousQuery:
             if not isinstance(self._graph.vertices[vertex], Sink)
         ]
         self._finished = False
-        if snapshot is not None:
-            self._restore(snapshot)
+        if self.restored.empty:
+            message = f"not in the snapshot, and begin empty: {', '.join(self.restored.empty)}"
+            warnings.warn(message, EmptyStateWarning, stacklevel=3)
 
     def push(self, **batches: Any) -> Any:
         """Take in events of one or more streams; give the rows that are settled now: a table, or, if several queries
@@ -91,12 +95,7 @@ class ContinuousQuery:
     def snapshot(self) -> bytes:
         """All the query knows, as bytes; `cep.open(text, ..., snapshot=blob)` goes on from there."""
         self._refuse_finished()
-        headers, parts = [], []
-        for run in self._engines():
-            header, more = run.write_state()
-            headers.append(header)
-            parts += more
-        return write_blob({"fingerprint": self._fingerprint, "engines": headers}, parts)
+        return write_saved_state(self._list_stateful(), [SavedEngine(*run.write_state()) for run in self._engines()])
 
     def late_events(self) -> pa.Table:
         """Events that came after the horizon had passed them, with the columns that the query reads.
@@ -130,23 +129,34 @@ class ContinuousQuery:
         """The columns of the rows that come out; by name, if several queries were opened together."""
         return self._tell({name: self._schema_of(vertex) for name, vertex in self._results.items()})
 
-    @property
-    def _fingerprint(self) -> str:
-        """Queries with equal fingerprints understand each other's snapshots."""
-        told = " ".join(run.engine.fingerprint for run in self._engines())
-        return hashlib.sha256(told.encode()).hexdigest()[:16]
+    def _list_stateful(self) -> dict[str, dict[str, str]]:
+        """By query: the digests of the vertices that remember, and what people are told of each."""
+        graph = self._graph
+        return {
+            node.query: {
+                graph.digests[name]: f"{name}: {graph.vertices[name].describe()}"
+                for name in graph.reach(vertex, graph.inputs)
+                if isinstance(graph.vertices[name], EngineNode)
+            }
+            for vertex, node in graph.vertices.items()
+            if isinstance(node, Sink)
+        }
 
-    def _prepare(self) -> None:
+    def _prepare(self, placed: PlacedGraph, saved: SavedState | None) -> None:
+        together = _group_vertices(placed, saved)
         for vertex in self._graph.order:
             node = self._graph.vertices[vertex]
             inputs = [self._schema_of(source) for source in self._graph.inputs(vertex)]
             match node:
-                case Source(name=name, columns=columns):
-                    self._sources[vertex] = (name, list(columns))
+                case Source(name=name):
+                    columns = source_columns(self._graph, vertex, self._schemas[name].names)
+                    self._sources[vertex] = (name, columns)
                 case EngineNode():
                     if vertex not in self._runs:
-                        group = self._together[vertex]
+                        group, engine = together[vertex]
                         run = EngineFeed(self._graph, group, inputs, self._runs, self._lateness_us)
+                        if engine is not None:
+                            run.read_state(engine.header, engine.parts)
                         self._runs |= dict.fromkeys(group, run)
                 case Sink():
                     pass
@@ -192,17 +202,6 @@ class ContinuousQuery:
                 made |= dict(zip(run.vertices, rows, strict=True))
         return self._tell({name: made[vertex] for name, vertex in self._results.items()})
 
-    def _restore(self, snapshot: bytes) -> None:
-        header, parts = read_blob(snapshot)
-        if header.get("fingerprint") != self._fingerprint:
-            raise SnapshotMismatch(
-                "this snapshot was taken of another query, or of streams with other columns",
-                hint="open it with the same text and schemas",
-            )
-        for run, told in zip(self._engines(), header["engines"], strict=True):
-            run.read_state(told, parts[: told["parts"]])
-            parts = parts[told["parts"] :]
-
     def _read_batches(self, batches: Mapping[str, Any]) -> dict[str, pa.Table]:
         unknown = [name for name in batches if name not in self._schemas]
         if unknown:
@@ -222,6 +221,21 @@ class ContinuousQuery:
     def _refuse_finished(self) -> None:
         if self._finished:
             raise InvalidInput("the query is finished", hint="open a new one")
+
+
+def _group_vertices(placed: PlacedGraph, saved: SavedState | None) -> dict[str, tuple[list[str], SavedEngine | None]]:
+    """By vertex: those that share an engine with it, and the state that the engine has.  Vertices that could share one
+    but have not seen the same events do not."""
+    found: dict[str, tuple[list[str], SavedEngine | None]] = {}
+    digests = placed.graph.digests
+    for group in placed.engines():
+        apart: dict[int | None, list[str]] = {}
+        for vertex in group:
+            apart.setdefault(None if saved is None else saved.find(digests[vertex]), []).append(vertex)
+        for number, members in apart.items():
+            engine = None if saved is None or number is None else saved.engines[number]
+            found |= dict.fromkeys(members, (members, engine))
+    return found
 
 
 def _prepare_table_join(node: TableJoin, schema: pa.Schema, lookup: Lookup) -> PreparedVertex:
@@ -259,7 +273,7 @@ def _refuse_unsupported(placed: PlacedGraph) -> None:
         if not isinstance(node, Relation):
             continue
         is_under = any(name in engines for name in graph.reach(vertex, graph.outputs))
-        if is_under or not is_row_wise_query(node.sql, node.inputs):
+        if is_under or not is_row_wise_query(node.query, node.inputs):
             side = "under a pattern or window" if is_under else "over rows that go on for ever"
             raise NotSupportedYet(
                 f"a join, grouping, sorting or subquery {side} in a continuous query",

@@ -17,9 +17,10 @@ from cepheid.event_time import BEGINNING, END, is_event_time, newest_time
 from cepheid.execution.blob import read_table_bytes, write_table
 from cepheid.execution.embedded.row_queue import RowQueue, with_places
 from cepheid.execution.engine import Engine, name_events
+from cepheid.execution.engine_identity import identify_engine
 from cepheid.execution.operator import KeptEvents
 from cepheid.graph.column_origin import name_columns, trace_columns, trace_moment
-from cepheid.graph.json_form import write_origin
+from cepheid.graph.identity import cell_meanings
 from cepheid.graph.node import EngineNode
 from cepheid.graph.operators import RowPattern, Sequence
 from cepheid.graph.query_graph import QueryGraph
@@ -53,17 +54,19 @@ class EngineFeed:
         self.floor = BEGINNING  # no row that is still to come is about an event older than this
         many = len(inputs) > 1
         self._queue: RowQueue | None = None
-        origin = " ".join(write_origin(graph, name) for name in vertices)
+        identity = identify_engine(graph, vertices)
+        self._cells = cell_meanings(graph, vertex)
         first = nodes[0]
         if isinstance(first, RowPattern | Sequence) and _is_read_by_engines(graph, vertex):
-            self.engine = Engine([with_places(first, many)], inputs, origin=origin)
+            self.engine = Engine([with_places(first, many)], inputs, identity=identity)
             self._queue = RowQueue(first, many, self.engine.schemas[0])
         else:
-            self.engine = Engine(nodes, inputs, origin=origin)
+            self.engine = Engine(nodes, inputs, identity=identity)
         self.schemas = [
             pa.schema([schema.field(name) for name in node.cell_names()])
             for schema, node in zip(self.engine.schemas, nodes, strict=True)
         ]
+        self._owed: pa.Table | None = None  # rows that waited in a queue which is no longer there
         self._check_event_time()
 
     @property
@@ -82,7 +85,7 @@ class EngineFeed:
         rows = self.engine.push(inputs, min(map(self._reached, range(len(inputs)))))
         if self._queue is None:
             self.floor = self.engine.floor() if self._is_read else BEGINNING
-            return rows
+            return self._pay(rows)
         floor = self.engine.floor()
         ready = self._queue.pass_on(rows[0], floor)
         self.floor = min(floor, self._queue.oldest())
@@ -92,7 +95,13 @@ class EngineFeed:
         """The rows that are left, given the last events."""
         last = zip(self.engine.push(inputs, self.engine.horizon), self.engine.finish(), strict=True)
         rows = [pa.concat_tables(parts) for parts in last]
-        return rows if self._queue is None else [self._queue.pass_on(rows[0], END)]
+        return self._pay(rows) if self._queue is None else [self._queue.pass_on(rows[0], END)]
+
+    def _pay(self, rows: list[pa.Table]) -> list[pa.Table]:
+        if self._owed is None:
+            return rows
+        owed, self._owed = self._owed, None
+        return [pa.concat_tables([owed, rows[0]])]
 
     def take_late(self) -> pa.Table:
         """The late events, under the names that users know; they are given out once."""
@@ -116,35 +125,49 @@ class EngineFeed:
             table = table.append_column(name, pa.array(values))
         queued = [] if self._queue is None else [self._queue.waiting]
         header = {
+            **self.engine.identity.header(),
+            "cells": self._cells if queued else {},
             "horizon": kept.horizon,
             "arrivals": kept.arrivals,
             "newest": self._newest,
             "floor": self.floor,
             "counts": self.counts.as_dict(),
-            "parts": 2 + len(queued) + len(self.engine.late),
         }
         return header, [kept.partials, *(write_table(part) for part in (table, *queued, *self.engine.late))]
 
     def read_state(self, header: Mapping[str, Any], parts: list[bytes]) -> None:
         """Go on from there."""
+        engine, columns = self.engine, header["columns"]
         table, *others = [read_table_bytes(part) for part in parts[1:]]
-        self.engine.restore(
-            KeptEvents(
-                table=table.drop_columns(["_role", "_number", "_taken"]),
-                roles=table.column("_role").to_numpy().astype(np.uint8),
-                numbers=table.column("_number").to_numpy(),
-                taken=table.column("_taken").to_numpy(),
-                horizon=header["horizon"],
-                arrivals=header["arrivals"],
-                partials=parts[0],
-            )
+        kept_events = KeptEvents(
+            table=engine.identity.fit_events(table, columns, engine.layout),
+            roles=table.column("_role").to_numpy().astype(np.uint8),
+            numbers=table.column("_number").to_numpy(),
+            taken=table.column("_taken").to_numpy(),
+            horizon=header["horizon"],
+            arrivals=header["arrivals"],
+            partials=parts[0],
         )
-        if self._queue is not None:
-            self._queue.waiting, *others = others
-        self.engine.late = others
+        members = [header["digests"].index(digest) for digest in engine.identity.digests]
+        if members != list(range(len(header["digests"]))):
+            kept_events = engine.pick(kept_events, members)
+        engine.restore(kept_events)
+        if header["cells"]:
+            waiting, *others = others
+            self._take_waiting(waiting, header["cells"])
+        engine.late = [engine.identity.fit_events(late, columns, engine.layout) for late in others]
         held, kept = self.counts.held, self.counts.kept
         self.engine.counts = Counts(**{**header["counts"], "held": held, "kept": kept})
         self._newest, self.floor = [list(each) for each in header["newest"]], header["floor"]
+
+    def _take_waiting(self, waiting: pa.Table, stored: Mapping[str, str]) -> None:
+        """Rows that waited to be read in order; cells may have other names now."""
+        names = {meaning: name for name, meaning in self._cells.items()}
+        waiting = waiting.rename_columns([names.get(stored.get(name, ""), name) for name in waiting.column_names])
+        if self._queue is not None:
+            self._queue.waiting = waiting.select(self._queue.waiting.column_names)
+        elif len(waiting):
+            self._owed = waiting.select(self.schemas[0].names).cast(self.schemas[0])
 
     def _check_event_time(self) -> None:
         time_type = self.engine.layout.field("_time").type

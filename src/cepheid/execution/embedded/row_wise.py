@@ -1,6 +1,6 @@
 """Filters, projections and row-wise queries made ready once, to be run over many small batches.
 
-    prepare_vertex(Project(columns=(("r", '"c1" - "c0"'),)), [schema])  =>  run: tables -> table, and its schema
+    prepare_vertex(Project(columns=(("r", <"c1" - "c0">),)), [schema])  =>  run: tables -> table, and its schema
 
 What `arrow_scalar` can compute is computed here; all else is left to DuckDB.  Either way the same rows come out, of the
 same types.  Nothing is computed for a batch without rows.
@@ -12,17 +12,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
-import sqlglot
-from sqlglot import exp
 
 from cepheid.errors import InvalidQuery
-from cepheid.execution.duck_sql import run_duckdb, translate_sql
+from cepheid.execution.duck_sql import run_duckdb
 from cepheid.execution.embedded.arrow_scalar import Planned, Unsure, list_typed_parts, plan_scalar
 from cepheid.execution.embedded.relations import run_relational, stays_in_duckdb
 from cepheid.execution.embedded.vectors import is_true, write_array
 from cepheid.graph.node import PlanNode
 from cepheid.graph.operators import Filter, Project
-from cepheid.graph.operators.project import quote_name
+from cepheid.language.relations.sql_values import translate_value, write_host_tree
+from cepheid.scalars.value import Column, Scalar
 
 Run = Callable[[pa.Table], pa.Table]
 
@@ -74,10 +73,10 @@ def _ask_schema(node: PlanNode, schemas: list[pa.Schema]) -> pa.Schema:
 
 def _prepare_pick(node: Project, schema: pa.Schema) -> PreparedVertex | None:
     """Plain columns under new names: nothing is computed, and types stay."""
-    quoted = {quote_name(name): number for number, name in enumerate(schema.names)}
-    if any(sql not in quoted for _, sql in node.columns):
+    known = {Column(name): number for number, name in enumerate(schema.names)}
+    if any(value not in known for _, value in node.columns):
         return None
-    numbers = [quoted[sql] for _, sql in node.columns]
+    numbers = [known[value] for _, value in node.columns if isinstance(value, Column)]
     made = pa.schema(
         [schema.field(number).with_name(name) for number, (name, _) in zip(numbers, node.columns, strict=True)]
     )
@@ -89,7 +88,7 @@ def _prepare_pick(node: Project, schema: pa.Schema) -> PreparedVertex | None:
 
 
 def _plan_filter(node: Filter, schema: pa.Schema) -> tuple[pa.Schema, Run]:
-    (planned,) = plan_texts([node.predicate], schema)
+    (planned,) = plan_values([node.predicate], schema)
     if planned.family != "bool":
         raise Unsure
     stay = all(stays_in_duckdb(column.type) for column in schema)
@@ -105,16 +104,16 @@ def _plan_filter(node: Filter, schema: pa.Schema) -> tuple[pa.Schema, Run]:
 
 
 def _plan_project(node: Project, schema: pa.Schema) -> tuple[pa.Schema, Run]:
-    computed = [sql for _, sql in node.columns if _picked_name(sql) is None]
-    planned = dict(zip(computed, plan_texts(computed, schema), strict=True))
+    computed: list[Scalar] = [value for _, value in node.columns if not isinstance(value, Column)]
+    planned = dict(zip(computed, plan_values(computed, schema), strict=True))
     made = _type_project(node, schema, planned)
     columns: list[Callable[[pa.Table], pa.Array | pa.ChunkedArray]] = []
-    for name, sql in node.columns:
-        picked, wanted = _picked_name(sql), made.field(name).type
-        if picked is not None:
-            columns.append(_fit_column(picked, schema, wanted))
+    for name, value in node.columns:
+        wanted = made.field(name).type
+        if isinstance(value, Column):
+            columns.append(_fit_column(value.name, schema, wanted))
         else:
-            columns.append(_write_column(planned[sql], wanted))
+            columns.append(_write_column(planned[value], wanted))
 
     def run(table: pa.Table) -> pa.Table:
         return pa.Table.from_arrays([column(table) for column in columns], schema=made)
@@ -122,13 +121,15 @@ def _plan_project(node: Project, schema: pa.Schema) -> tuple[pa.Schema, Run]:
     return made, run
 
 
-def _type_project(node: Project, schema: pa.Schema, planned: Mapping[str, Planned]) -> pa.Schema:
+def _type_project(node: Project, schema: pa.Schema, planned: Mapping[Scalar, Planned]) -> pa.Schema:
     types = []
-    for name, sql in node.columns:
-        picked = _picked_name(sql)
-        if picked is not None and (picked not in schema.names or not stays_in_duckdb(schema.field(picked).type)):
+    for name, value in node.columns:
+        if not isinstance(value, Column):
+            types.append((name, planned[value].type))
+        elif value.name in schema.names and stays_in_duckdb(schema.field(value.name).type):
+            types.append((name, schema.field(value.name).type))
+        else:
             return _ask_schema(node, [schema])
-        types.append((name, planned[sql].type if picked is None else schema.field(picked).type))
     return pa.schema(types)
 
 
@@ -158,22 +159,11 @@ def _says_the_same(given: pa.DataType, wanted: pa.DataType) -> bool:
     return pa.types.is_large_string(given) and pa.types.is_string(wanted)
 
 
-def _picked_name(sql: str) -> str | None:
-    parsed = _parse(sql)
-    return parsed.name if isinstance(parsed, exp.Column) and not parsed.table else None
-
-
-def plan_texts(texts: Sequence[str], schema: pa.Schema) -> list[Planned]:
-    """The texts, planned together: DuckDB is asked once for the types of all their parts."""
-    parsed = [_parse(sql) for sql in texts]
-    parts = [part for expression in parsed for part in list_typed_parts(expression)]
-    asked = ", ".join(f"{part.sql(dialect='duckdb')} AS c{number}" for number, part in enumerate(parts))
+def plan_values(values: Sequence[Scalar], schema: pa.Schema) -> list[Planned]:
+    """The values, planned together: DuckDB is asked once for the types of all their parts."""
+    meant = [translate_value(value, "duckdb") for value in values]
+    parts = list(dict.fromkeys(part for value in meant for part in list_typed_parts(value)))
+    asked = ", ".join(f"{write_host_tree(part, 'duckdb')} AS c{number}" for number, part in enumerate(parts))
     types = run_duckdb(f"SELECT {asked} FROM _input", {"_input": schema.empty_table()}).schema.types
-    by_part = {id(part): arrow_type for part, arrow_type in zip(parts, types, strict=True)}
-    return [plan_scalar(expression, schema, by_part) for expression in parsed]
-
-
-def _parse(sql: str) -> exp.Expr:
-    """The expression as DuckDB is told it."""
-    selected = sqlglot.parse_one(translate_sql(f"SELECT {sql}"), dialect="duckdb")
-    return selected.expressions[0]
+    by_part = dict(zip(parts, types, strict=True))
+    return [plan_scalar(value, schema, by_part) for value in meant]

@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from sqlglot import exp
 
 Array = Any  # an array of numpy, or one number of it that stands for all rows
 Flags = Any  # likewise, of bools
@@ -81,18 +80,18 @@ def _multiply_bounds(left: tuple[int, int], right: tuple[int, int]) -> tuple[int
 
 
 # between which bounds the results lie, given those of both sides
-BOUNDS: dict[type[exp.Expr], Callable[[tuple[int, int], tuple[int, int]], tuple[int, int]]] = {
-    exp.Add: lambda left, right: (left[0] + right[0], left[1] + right[1]),
-    exp.Sub: lambda left, right: (left[0] - right[1], left[1] - right[0]),
-    exp.Mul: _multiply_bounds,
+BOUNDS: dict[str, Callable[[tuple[int, int], tuple[int, int]], tuple[int, int]]] = {
+    "add": lambda left, right: (left[0] + right[0], left[1] + right[1]),
+    "sub": lambda left, right: (left[0] - right[1], left[1] - right[0]),
+    "mul": _multiply_bounds,
 }
-COMPARE: dict[type[exp.Expr], Callable[[Array, Array], Array]] = {
-    exp.EQ: np.equal,
-    exp.NEQ: np.not_equal,
-    exp.GT: np.greater,
-    exp.GTE: np.greater_equal,
-    exp.LT: np.less,
-    exp.LTE: np.less_equal,
+COMPARE: dict[str, Callable[[Array, Array], Array]] = {
+    "eq": np.equal,
+    "neq": np.not_equal,
+    "gt": np.greater,
+    "gte": np.greater_equal,
+    "lt": np.less,
+    "lte": np.less_equal,
 }
 
 
@@ -105,13 +104,13 @@ def _greater_float(left: Array, right: Array) -> Array:
     return (left > right) | (np.isnan(left) & ~np.isnan(right))
 
 
-COMPARE_FLOATS: dict[type[exp.Expr], Callable[[Array, Array], Array]] = {
-    exp.EQ: _equal_floats,
-    exp.NEQ: lambda left, right: ~_equal_floats(left, right),
-    exp.GT: _greater_float,
-    exp.GTE: lambda left, right: ~_greater_float(right, left),
-    exp.LT: lambda left, right: _greater_float(right, left),
-    exp.LTE: lambda left, right: ~_greater_float(left, right),
+COMPARE_FLOATS: dict[str, Callable[[Array, Array], Array]] = {
+    "eq": _equal_floats,
+    "neq": lambda left, right: ~_equal_floats(left, right),
+    "gt": _greater_float,
+    "gte": lambda left, right: ~_greater_float(right, left),
+    "lt": lambda left, right: _greater_float(right, left),
+    "lte": lambda left, right: ~_greater_float(left, right),
 }
 
 

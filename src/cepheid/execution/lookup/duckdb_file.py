@@ -17,8 +17,8 @@ import pyarrow as pa
 
 from cepheid.errors import InvalidInput
 from cepheid.execution.lookup.connector import SourceAway
-from cepheid.graph.operators.project import quote_name
 from cepheid.lookups import Database
+from cepheid.scalars.show import quote_name
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection

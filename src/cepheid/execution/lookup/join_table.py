@@ -7,7 +7,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from cepheid.errors import InvalidInput
-from cepheid.execution.duck_sql import run_duckdb, translate_sql
+from cepheid.execution.duck_sql import run_duckdb, write_duckdb
 from cepheid.execution.lookup.database import DatabaseTable
 from cepheid.execution.lookup.enrich import Fits, enrich
 from cepheid.execution.lookup.found import Lookup
@@ -47,7 +47,7 @@ def join_schema(node: TableJoin, batch: pa.Schema, table: pa.Schema) -> pa.Schem
 def _make_fits(node: TableJoin, batch: pa.Table) -> Fits | None:
     if node.condition is None:
         return None
-    asked = translate_sql(f"SELECT coalesce({node.condition}, FALSE) AS holds FROM _input")
+    asked = f"SELECT coalesce({write_duckdb(node.condition)}, FALSE) AS holds FROM _input"
 
     def fits(events: Int64s, rows: pa.Table) -> npt.NDArray[np.bool_]:
         pairs = {

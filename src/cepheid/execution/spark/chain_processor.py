@@ -20,12 +20,10 @@ import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
-from cepheid.compiler import Compilation
 from cepheid.execution.blob import read_blob, write_blob, write_table
 from cepheid.execution.embedded.continuous import ContinuousQuery
 from cepheid.execution.spark.envelopes import open_envelopes
-from cepheid.graph.query_graph import QueryGraph
-from cepheid.placement.place_by_nature import place_by_nature
+from cepheid.placement.placed_graph import PlacedGraph
 from cepheid.settings import Settings
 
 PIECE = 1 << 20  # bytes: Spark hands over values of about this size quickest
@@ -36,15 +34,14 @@ _queries: dict[str, ContinuousQuery] = {}  # by version
 
 @dataclass(frozen=True)
 class ChainTask:
-    """What the worker is told: the graph, the schemas of its streams by name, and how late events may come."""
+    """What the worker is told: the placed graph, the schemas of its streams by name, and how late events may come."""
 
-    graph: QueryGraph
+    placed: PlacedGraph
     schemas: Mapping[str, pa.Schema]
     lateness: timedelta
 
     def open_query(self, snapshot: bytes | None = None) -> ContinuousQuery:
-        compilation = Compilation((), self.graph, self.graph, (), place_by_nature(self.graph))
-        return ContinuousQuery(compilation, self.schemas, Settings(lateness=self.lateness), snapshot)
+        return ContinuousQuery(self.placed, self.schemas, Settings(lateness=self.lateness), snapshot)
 
 
 class ChainProcessor(StatefulProcessor):

@@ -26,24 +26,27 @@ from cepheid.graph.column_origin import trace_columns
 from cepheid.graph.node import EngineNode
 from cepheid.graph.operators import Sink, Source
 from cepheid.graph.query_graph import QueryGraph
+from cepheid.graph.read_columns import source_columns
+from cepheid.hosts import SPARK_STREAMS
+from cepheid.placement.place_by_nature import place_by_nature
 
 
 def run_chain_on_stream(graph: QueryGraph, vertex: str, frames: Mapping[str, DataFrame]) -> DataFrame:
     """The cells of the topmost stateful vertex; `frames` have watermarks."""
     lower = _take_below(graph, vertex)
     times = _find_times(lower)
-    read = {name: _columns_read(lower, name) for name in times}
+    read = {name: _columns_read(lower, name, frames[name].columns) for name in times}
     schemas = {
         name: pa.schema([arrow_schema(frames[name]).field(column) for column in columns])
         for name, columns in read.items()
     }
     lateness = max(read_delay(frames[name], column) for name, column in times.items())
-    task = ChainTask(lower, schemas, timedelta(microseconds=lateness))
+    task = ChainTask(place_by_nature(lower, SPARK_STREAMS.native), schemas, timedelta(microseconds=lateness))
     cells = task.open_query().schema
     prepare_session(next(iter(frames.values())).sparkSession)
     packed: DataFrame | None = None
     for port, (name, time) in enumerate(times.items()):
-        envelopes = _pack(frames[name], Source(name=name, columns=tuple(read[name])), time, port, schemas[name])
+        envelopes = _pack(frames[name], read[name], time, port, schemas[name])
         packed = envelopes if packed is None else packed.union(envelopes)
     assert packed is not None, "a chain reads streams"
     return run_stateful(packed, ChainProcessor(task), cells, f"cepheid {vertex}", "none")
@@ -77,16 +80,16 @@ def _find_times(graph: QueryGraph) -> dict[str, str]:
     return times
 
 
-def _columns_read(graph: QueryGraph, stream: str) -> list[str]:
-    sources = [node for node in graph.vertices.values() if isinstance(node, Source) and node.name == stream]
-    return list(dict.fromkeys(column for source in sources for column in source.columns))
+def _columns_read(graph: QueryGraph, stream: str, known: list[str]) -> list[str]:
+    (source,) = [vertex for vertex, node in graph.vertices.items() if isinstance(node, Source) and node.name == stream]
+    return source_columns(graph, source, known)
 
 
-def _pack(frame: DataFrame, source: Source, time: str, port: int, schema: pa.Schema) -> DataFrame:
+def _pack(frame: DataFrame, columns: list[str], time: str, port: int, schema: pa.Schema) -> DataFrame:
     """All events in envelopes of one group."""
     stream = find_parquet_stream(frame)
     if stream is not None:
-        reader = make_reader(DirectInput(stream, source, [], time), schema, port, 1, 0)
+        reader = make_reader(DirectInput(stream, columns, [], time), schema, port, 1, 0)
         return stream.files(frame).mapInArrow(reader, ENVELOPE_SCHEMA)
-    picked = frame.select(*map(quote_name, source.columns))
+    picked = frame.select(*map(quote_name, columns))
     return number_columns(picked).mapInArrow(make_packer(port, 1, 0, schema, time), ENVELOPE_SCHEMA)

@@ -18,10 +18,8 @@ from urllib.parse import unquote, urlparse
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-import sqlglot
 from pyspark import TaskContext
 from pyspark.sql import DataFrame
-from sqlglot import exp
 
 from cepheid.event_time import newest_time
 from cepheid.execution.embedded.relations import run_relational
@@ -31,12 +29,14 @@ from cepheid.graph.column_origin import trace_column
 from cepheid.graph.node import PlanNode
 from cepheid.graph.operators import Filter, Project, Source
 from cepheid.graph.query_graph import QueryGraph
+from cepheid.graph.read_columns import source_columns
+from cepheid.scalars.value import Operation, walk
 
 FILES = "path string, modificationTime timestamp, length long, content binary"
-_SIMPLE = (
-    exp.And, exp.Or, exp.Not, exp.Paren, exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.Is, exp.Null,
-    exp.Column, exp.Identifier, exp.Literal, exp.Boolean, exp.Neg, exp.Between, exp.In, exp.Cast, exp.DataType,
-)  # fmt: skip
+_SIMPLE = frozenset((
+    "and", "or", "not", "eq", "neq", "lt", "lte", "gt", "gte", "is", "null", "boolean", "neg", "between", "in", "cast",
+    "datatype",
+))  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -54,10 +54,11 @@ class ParquetStream:
 
 @dataclass(frozen=True)
 class DirectInput:
-    """One input of a pattern that workers can read: the stream, what lies between, the producer's time column."""
+    """One input of a pattern that workers can read: the stream and the columns of it that are read, what lies between,
+    the producer's time column."""
 
     stream: ParquetStream
-    source: Source
+    columns: list[str]
     nodes: list[PlanNode]
     time: str
 
@@ -69,8 +70,12 @@ def find_direct_input(graph: QueryGraph, layout: str, frames: Mapping[str, DataF
     if chain is None or origin is None:
         return None
     source, nodes = chain
-    stream = find_parquet_stream(frames[source.name])
-    return None if stream is None else DirectInput(stream, source, nodes, origin[1])
+    producer = graph.vertices[source]
+    assert isinstance(producer, Source), "the chain ends in a producer"
+    stream = find_parquet_stream(frames[producer.name])
+    if stream is None:
+        return None
+    return DirectInput(stream, source_columns(graph, source, stream.schema.names), nodes, origin[1])
 
 
 def find_parquet_stream(frame: DataFrame) -> ParquetStream | None:
@@ -115,7 +120,7 @@ def _is_plain_folder(path: str) -> bool:
     return not any(child.is_dir() and "=" in child.name for child in folder.iterdir())
 
 
-def chain_below(graph: QueryGraph, layout: str) -> tuple[Source, list[PlanNode]] | None:
+def chain_below(graph: QueryGraph, layout: str) -> tuple[str, list[PlanNode]] | None:
     """The producer under a layout and the vertices between, if workers can run them; else None."""
     nodes: list[PlanNode] = []
     vertex = layout
@@ -125,29 +130,26 @@ def chain_below(graph: QueryGraph, layout: str) -> tuple[Source, list[PlanNode]]
             return None
         nodes.insert(0, node)
         (vertex,) = graph.inputs(vertex)
-    source = graph.vertices[vertex]
-    assert isinstance(source, Source), "the chain ends in a producer"
-    return source, nodes
+    return vertex, nodes
 
 
 def _is_simple(node: PlanNode) -> bool:
     """Columns, comparisons and logic mean the same in DuckDB, which workers have, as in Spark SQL."""
     if isinstance(node, Project):
-        texts = [sql for _, sql in node.columns]
+        values = [value for _, value in node.columns]
     elif isinstance(node, Filter):
-        texts = [node.predicate]
+        values = [node.predicate]
     else:
         return False
-    parsed = [sqlglot.parse_one(text, dialect="trino") for text in texts]
-    return all(isinstance(part, _SIMPLE) for tree in parsed for part in tree.walk())
+    return all(part.kind in _SIMPLE for value in values for part in walk(value) if isinstance(part, Operation))
 
 
 def make_reader(
     direct: DirectInput, layout: pa.Schema, port: int, groups: int, keys: int
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """A function for mapInArrow: names of files in, envelopes out."""
-    stream, source, nodes = direct.stream, direct.source, direct.nodes
-    schema = pa.schema([stream.schema.field(name) for name in source.columns])
+    stream, nodes = direct.stream, direct.nodes
+    schema = pa.schema([stream.schema.field(name) for name in direct.columns])
 
     def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         context = TaskContext.get()

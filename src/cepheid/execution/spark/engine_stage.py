@@ -21,6 +21,7 @@ from cepheid.errors import IdlePartitionsWarning, NotSupportedYet
 from cepheid.event_time import BEGINNING
 from cepheid.execution.blob import read_table_bytes
 from cepheid.execution.engine import Engine
+from cepheid.execution.engine_identity import identify_engine
 from cepheid.execution.spark.direct_ingest import DirectInput, find_direct_input, make_reader
 from cepheid.execution.spark.envelopes import ENVELOPE_SCHEMA, make_packer, open_envelopes
 from cepheid.execution.spark.processor import COUNTED, OUTPUT_SCHEMA, EngineProcessor, EngineTask
@@ -28,7 +29,6 @@ from cepheid.execution.spark.rejections import watch_rejections
 from cepheid.execution.spark.schemas import arrow_schema, number_columns
 from cepheid.execution.spark.watermarks import read_delay
 from cepheid.graph.column_origin import name_columns
-from cepheid.graph.json_form import write_origin
 from cepheid.graph.node import EngineNode
 from cepheid.graph.query_graph import QueryGraph
 from cepheid.settings import Settings
@@ -136,7 +136,7 @@ def run_engines_on_stream(
         packed = _read_all(node, inputs, direct, delays_us, settings)
     else:
         packed = _pack_all(node, inputs, schemas, settings)
-    task = EngineTask(node, schemas, delays_us, write_origin(graph, vertex), name_columns(graph, vertex))
+    task = EngineTask(node, schemas, delays_us, identify_engine(graph, [vertex]), name_columns(graph, vertex))
     return run_stateful(packed, EngineProcessor(task), cells, f"cepheid {vertex}")
 
 

@@ -10,7 +10,7 @@ tables of databases                    asked by Python workers (lookup_stage.py)
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from pyspark.sql import DataFrame, Observation
@@ -26,16 +26,16 @@ from cepheid.execution.spark.native_window import run_native_window
 from cepheid.execution.spark.netted_changes import run_changes
 from cepheid.execution.spark.rejections import remember_rejections
 from cepheid.execution.spark.schemas import arrow_schema, quote_name
-from cepheid.execution.spark.spark_sql import active_session, describe_sql, run_sql, translate_sql
+from cepheid.execution.spark.spark_sql import active_session, describe_sql, run_query, write_spark
 from cepheid.execution.spark.watermarks import add_watermarks
 from cepheid.graph.node import EngineNode, PlanNode
 from cepheid.graph.operators import Changes, Filter, HostWindow, Project, Relation, Source, TableJoin, Union
+from cepheid.graph.read_columns import source_columns
+from cepheid.hosts import SPARK_STREAMS, SPARK_TABLES
 from cepheid.kernel.window import PythonAggregate
 from cepheid.language.catalog import Catalog
 from cepheid.lookups import Database, Table
-from cepheid.placement.place_chains import place_chains
 from cepheid.placement.placed_graph import PlacedGraph
-from cepheid.rewrite.rule_order import CARRYING_RULES, WHOLE_TABLE_RULES
 from cepheid.settings import Settings
 
 
@@ -63,17 +63,14 @@ def compile_on_spark(query: Query | Mapping[str, Query], given: SparkInputs) -> 
     spark = next(iter(frames.values())).sparkSession
     schemas = {name: arrow_schema(frame) for name, frame in frames.items()}
     schemas |= {name: read_database_schema(database) for name, database in given.databases.items()}
-    known = Catalog(
+    catalog = Catalog(
         schemas,
         lambda sql, tables: describe_sql(spark, sql, tables),
         frozenset(name for name, frame in frames.items() if frame.isStreaming),
         frozenset(given.databases),
         given.python,
     )
-    if not known.streams:
-        return compile_query(query, known, WHOLE_TABLE_RULES)
-    compilation = compile_query(query, known, CARRYING_RULES)
-    return replace(compilation, placed=place_chains(compilation.placed))
+    return compile_query(query, catalog, SPARK_STREAMS if catalog.streams else SPARK_TABLES)
 
 
 def run_on_spark(query: Query | Mapping[str, Query], given: SparkInputs, settings: Settings) -> DataFrame:
@@ -121,7 +118,8 @@ class _GraphRun:
             return run_chain_on_stream(graph, vertex, self._frames)
         inputs = [self._make(source) for source in graph.inputs(vertex)]
         match node:
-            case Source(name=name, columns=columns):
+            case Source(name=name):
+                columns = source_columns(graph, vertex, self._frames[name].columns)
                 return self._frames[name].select(*(F.col(quote_name(column)) for column in columns))
             case EngineNode():
                 if any(frame.isStreaming for frame in inputs):
@@ -141,9 +139,9 @@ class _GraphRun:
 def run_relational(node: PlanNode, inputs: list[DataFrame]) -> DataFrame:
     match node:
         case Filter(predicate=predicate):
-            return inputs[0].where(F.expr(translate_sql(predicate)))
+            return inputs[0].where(F.expr(write_spark(predicate)))
         case Project(columns=columns):
-            return inputs[0].select(*(F.expr(translate_sql(sql)).alias(name) for name, sql in columns))
+            return inputs[0].select(*(F.expr(write_spark(value)).alias(name) for name, value in columns))
         case Union(columns=names):
             stacked, *others = [frame.select(*map(quote_name, names)) for frame in inputs]
             for other in others:
@@ -151,8 +149,7 @@ def run_relational(node: PlanNode, inputs: list[DataFrame]) -> DataFrame:
             return stacked
         case Changes():
             return run_changes(node, inputs[0])
-        case Relation(sql=sql, inputs=names):
-            return run_sql(
-                inputs[0].sparkSession if inputs else active_session(), sql, dict(zip(names, inputs, strict=True))
-            )
+        case Relation(query=query, inputs=names):
+            spark = inputs[0].sparkSession if inputs else active_session()
+            return run_query(spark, query, dict(zip(names, inputs, strict=True)))
     raise AssertionError(f"{type(node).__name__} is not relational")

@@ -23,6 +23,7 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor, Stateful
 from cepheid.event_time import BEGINNING
 from cepheid.execution.blob import read_blob, write_table
 from cepheid.execution.engine import Engine, name_events
+from cepheid.execution.engine_identity import EngineIdentity
 from cepheid.execution.spark.envelopes import open_envelopes
 from cepheid.execution.state_segments import StoredState, load_state, plan_change
 from cepheid.graph.node import EngineNode
@@ -36,16 +37,17 @@ _engines: dict[tuple[str, int], tuple[str, Engine, StoredState]] = {}
 
 @dataclass(frozen=True)
 class EngineTask:
-    """What the workers are told: the vertex, its inputs and their delays, its origin and the names of its columns."""
+    """What the workers are told: the vertex, its inputs and their delays, under what its state is kept, and what users
+    call its columns."""
 
     node: EngineNode
     schemas: list[pa.Schema]
     delays_us: list[int]
-    origin: str
+    identity: EngineIdentity
     names: dict[str, str]
 
     def make_engine(self) -> Engine:
-        return Engine([self.node], self.schemas, origin=self.origin)
+        return Engine([self.node], self.schemas, identity=self.identity)
 
 
 class EngineProcessor(StatefulProcessor):
@@ -60,7 +62,7 @@ class EngineProcessor(StatefulProcessor):
         self._index = handle.getValueState("index", "blob binary")
         self._segments = handle.getMapState("segments", "number long", "blob binary")
         self._late = handle.getMapState("late", "batch long", "blob binary")
-        self._fingerprint = self._task.make_engine().fingerprint
+        self._digest = " ".join(self._task.identity.digests)
 
     def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[pd.DataFrame]:
         ports: list[int] = []
@@ -102,7 +104,7 @@ class EngineProcessor(StatefulProcessor):
             return self._task.make_engine(), StoredState(), {}
         index = bytes(stored_index[0])
         header, _ = read_blob(index)
-        cached = _engines.pop((self._fingerprint, group), None)
+        cached = _engines.pop((self._digest, group), None)
         if cached is not None and cached[0] == header["version"]:
             return cached[1], cached[2], header
         engine = self._task.make_engine()
@@ -129,7 +131,7 @@ class EngineProcessor(StatefulProcessor):
             self._handle.registerTimer(timer)
         if len(_engines) >= MOST_CACHED:
             _engines.pop(next(iter(_engines)))
-        _engines[self._fingerprint, group] = (version, engine, stored)
+        _engines[self._digest, group] = (version, engine, stored)
 
     def _keep_late(self, engine: Engine) -> None:
         if engine.late:

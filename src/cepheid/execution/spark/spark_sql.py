@@ -4,28 +4,35 @@ from __future__ import annotations
 
 import logging
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 
 import pyarrow as pa
-import sqlglot
 from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
-from sqlglot import exp
 
 from cepheid.errors import InvalidInput, InvalidQuery
 from cepheid.execution.spark.schemas import arrow_schema
+from cepheid.language.relations.sql_values import translate_text, write_query, write_sql
+from cepheid.scalars.value import Scalar
 
 
-def run_sql(spark: SparkSession, sql: str, frames: Mapping[str, DataFrame]) -> DataFrame:
-    """A query over DataFrames, by names that nobody else uses and that are gone afterwards."""
+def run_query(spark: SparkSession, query: Scalar, frames: Mapping[str, DataFrame]) -> DataFrame:
+    """A query over DataFrames."""
+    return _run_over(spark, frames, lambda views: write_query(query, "spark", views))
+
+
+def _run_over(
+    spark: SparkSession, frames: Mapping[str, DataFrame], write: Callable[[Mapping[str, str]], str]
+) -> DataFrame:
+    """SQL over DataFrames, by names that nobody else uses and that are gone afterwards."""
     views = {name: f"_cepheid_{uuid.uuid4().hex}" for name in frames}
     try:
         for name, frame in frames.items():
             frame.createOrReplaceTempView(views[name])
         with _quiet_logger():
-            return spark.sql(translate_sql(sql, views))
+            return spark.sql(write(views))
     except (AnalysisException, ParseException) as problem:
         told = str(problem).splitlines()[0].partition(" SQLSTATE:")[0]  # its line and place are not the user's
         raise InvalidQuery(f"Spark SQL refuses this: {told}") from None
@@ -47,17 +54,12 @@ def _quiet_logger() -> Iterator[None]:
 
 def describe_sql(spark: SparkSession, sql: str, schemas: Mapping[str, pa.Schema]) -> pa.Schema:
     empty = {name: spark.createDataFrame([], from_arrow_schema(schema)) for name, schema in schemas.items()}
-    return arrow_schema(run_sql(spark, sql, empty))
+    return arrow_schema(_run_over(spark, empty, lambda views: translate_text(sql, "spark", views)))
 
 
-def translate_sql(sql: str, tables: Mapping[str, str] | None = None) -> str:
-    parsed = sqlglot.parse_one(sql, dialect="trino")
-    for table in parsed.find_all(exp.Table) if tables else ():
-        if tables and table.name in tables:
-            if not table.alias:
-                table.set("alias", exp.TableAlias(this=exp.to_identifier(table.name, quoted=True)))
-            table.set("this", exp.to_identifier(tables[table.name]))
-    return parsed.sql(dialect="spark")
+def write_spark(value: Scalar) -> str:
+    """A value as Spark SQL writes it."""
+    return write_sql(value, "spark")
 
 
 def active_session() -> SparkSession:

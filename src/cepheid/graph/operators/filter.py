@@ -6,15 +6,17 @@ from typing import ClassVar
 
 from cepheid.graph.classification import Classification
 from cepheid.graph.node import PlanNode, plan_node
+from cepheid.scalars.show import show_scalar
+from cepheid.scalars.value import Scalar
 
 
 @plan_node
 class Filter(PlanNode):
-    """`predicate`: SQL over the columns of the one input."""
+    """`predicate`: over the columns of the one input."""
 
     implementation: ClassVar[str] = "filter"
 
-    predicate: str
+    predicate: Scalar
 
     def classification(self) -> Classification:
         return Classification(
@@ -26,4 +28,4 @@ class Filter(PlanNode):
         )
 
     def parameters(self) -> list[str]:
-        return [self.predicate]
+        return [show_scalar(self.predicate)]

@@ -2,27 +2,44 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from typing import ClassVar
 
 from cepheid.graph.classification import Classification
 from cepheid.graph.node import PlanNode, plan_node
+from cepheid.scalars.show import show_scalar
+from cepheid.scalars.value import Column, Scalar
+
+_LEADING = ("_time", "_order", "_key", "_group", "_part")
+_NUMBERED = re.compile(r"(_[a-z]+)(\d+)")
 
 
 @plan_node
 class Project(PlanNode):
-    """`columns`: (name, SQL over the columns of the input)."""
+    """`columns`: (name, value over the columns of the input)."""
 
     implementation: ClassVar[str] = "project"
 
-    columns: tuple[tuple[str, str], ...]
+    columns: tuple[tuple[str, Scalar], ...]
 
     def classification(self) -> Classification:
         return Classification(sharing="proc+source", required_merge="sorted", required_split="random")
 
     def parameters(self) -> list[str]:
-        return [sql if sql == quote_name(name) else f"{sql} AS {name}" for name, sql in self.columns]
+        return [
+            show_scalar(value) if value == Column(name) else f"{show_scalar(value)} AS {name}"
+            for name, value in self.columns
+        ]
 
 
-def quote_name(name: str) -> str:
-    """A column name as SQL."""
-    return '"' + name.replace('"', '""') + '"'
+def event_layout(columns: Sequence[tuple[str, Scalar]]) -> Project:
+    """The projection that feeds a stateful vertex: places with a meaning first, the others by name, so that it does
+    not depend on what was read first."""
+    return Project(columns=tuple(sorted(columns, key=lambda column: _place_of(column[0]))))
+
+
+def _place_of(name: str) -> tuple[int, int, str]:
+    numbered = _NUMBERED.fullmatch(name)
+    stem, number = (numbered[1], int(numbered[2])) if numbered else (name, 0)
+    return _LEADING.index(stem) if stem in _LEADING else len(_LEADING), number if stem in _LEADING else 0, name

@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
+from dataclasses import field
 from typing import ClassVar
 
 from cepheid.graph.classification import Classification
 from cepheid.graph.node import PlanNode, plan_node
+from cepheid.scalars.value import Scalar
 
 
 @plan_node
 class Relation(PlanNode):
-    """`sql` names its inputs as in `inputs`, which are in the order of the incoming edges."""
+    """`query` names its inputs as in `inputs`, which are in the order of the incoming edges; text: for people."""
 
     implementation: ClassVar[str] = "relation"
 
-    sql: str
+    query: Scalar
     inputs: tuple[str, ...]
+    text: str = field(default="", compare=False)
 
     def classification(self) -> Classification:
         many = len(self.inputs) > 1
         return Classification(type="merge" if many else "processing", merge_type="custom" if many else "N/A")
 
     def parameters(self) -> list[str]:
-        return [" ".join(self.sql.split())]
+        return [self.text]

@@ -6,6 +6,7 @@ edges come in the order of `streams`.  Its output has one column per cell.
 
 from __future__ import annotations
 
+from dataclasses import field
 from typing import ClassVar
 
 from cepheid.graph.classification import Classification
@@ -18,19 +19,20 @@ from cepheid.kernel.pattern import Absent, AnyOrder, Choice, SequenceItem, Seque
 
 @plan_node
 class Sequence(EngineNode):
-    """`keys`: how many columns all events of a sequence must agree on; `predicates`: conditions in Python."""
+    """`keys`: how many columns all events of a sequence must agree on; `predicates`: conditions in Python; `streams`:
+    what users call the inputs."""
 
     implementation: ClassVar[str] = "sequence"
 
     program: SequenceProgram
     cells: tuple[OutputCell, ...]
-    streams: tuple[str, ...]
     keys: int
     order: int = 1
     predicates: tuple[Predicate, ...] = ()
+    streams: tuple[str, ...] = field(default=(), compare=False)
 
     def classification(self) -> Classification:
-        many = len(self.streams) > 1
+        many = len({term.stream for term in self.program.terms}) > 1
         return Classification(
             type="merge" if many else "processing",
             merge_type="sorted" if many else "N/A",

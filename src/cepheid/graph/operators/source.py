@@ -10,16 +10,16 @@ from cepheid.graph.node import PlanNode, Role, plan_node
 
 @plan_node
 class Source(PlanNode):
-    """`columns`: those that are read."""
+    """Which of its columns are read is told by those who read them (graph/read_columns.py): so it is the same for every
+    query."""
 
     role: ClassVar[Role] = "producer"
     implementation: ClassVar[str] = "source"
 
     name: str
-    columns: tuple[str, ...]
 
     def classification(self) -> Classification:
         return Classification(sharing="proc+source")
 
     def parameters(self) -> list[str]:
-        return [self.name, f"columns=[{', '.join(self.columns)}]"]
+        return [self.name]

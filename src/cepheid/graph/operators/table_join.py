@@ -10,12 +10,14 @@ from typing import ClassVar, Literal
 from cepheid.graph.classification import Classification
 from cepheid.graph.node import PlanNode, plan_node
 from cepheid.graph.operators.window_join import JoinCell
+from cepheid.scalars.show import show_scalar
+from cepheid.scalars.value import Scalar
 
 
 @plan_node
 class TableJoin(PlanNode):
     """table: as the user calls it; keys: its columns that must equal `_key0`, ...; cells: input 0 is the stream, 1
-    the table; condition: SQL over cells, what else is asked of a pair."""
+    the table; condition: over cells, what else is asked of a pair."""
 
     implementation: ClassVar[str] = "table_join"
 
@@ -23,7 +25,7 @@ class TableJoin(PlanNode):
     kind: Literal["inner", "left"]
     keys: tuple[str, ...]
     cells: tuple[JoinCell, ...]
-    condition: str | None = None
+    condition: Scalar | None = None
 
     def classification(self) -> Classification:
         return Classification(
@@ -33,5 +35,5 @@ class TableJoin(PlanNode):
     def parameters(self) -> list[str]:
         shown = [self.table, self.kind, f"keys=[{', '.join(self.keys)}]"]
         if self.condition is not None:
-            shown.append(self.condition)
+            shown.append(show_scalar(self.condition))
         return [*shown, f"cells=[{', '.join(cell.name for cell in self.cells)}]"]

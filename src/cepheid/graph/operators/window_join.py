@@ -7,12 +7,14 @@ has one column per cell.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 from cepheid.graph.classification import Classification
 from cepheid.graph.node import EngineNode, plan_node
 from cepheid.kernel.join import JoinInput, JoinProgram
+from cepheid.scalars.show import show_scalar
+from cepheid.scalars.value import Scalar
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,18 +28,18 @@ class JoinCell:
 
 @plan_node
 class WindowJoin(EngineNode):
-    """condition: SQL over cells, what is left of it besides the keys; parts: PARTITION BY columns of each input's
-    window."""
+    """condition: over cells, what is left of it besides the keys; parts: PARTITION BY columns of each input's
+    window; streams: what users call the inputs."""
 
     implementation: ClassVar[str] = "window_join"
 
     program: JoinProgram
     cells: tuple[JoinCell, ...]
-    streams: tuple[str, ...]
     keys: int
     parts: tuple[int, ...]
-    condition: str | None = None
+    condition: Scalar | None = None
     order: int = 1
+    streams: tuple[str, ...] = field(default=(), compare=False)
 
     def classification(self) -> Classification:
         return Classification(
@@ -53,7 +55,7 @@ class WindowJoin(EngineNode):
         shown = [f"{stream} {show_side(side)}{' preserved' if outer else ''}" for stream, side, outer in sides]
         shown.append(f"keys={self.keys}")
         if self.condition is not None:
-            shown.append(self.condition)
+            shown.append(show_scalar(self.condition))
         return [*shown, f"cells=[{', '.join(f'{cell.column} AS {cell.name}' for cell in self.cells)}]"]
 
     @property

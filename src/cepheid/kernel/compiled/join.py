@@ -157,6 +157,12 @@ class CompiledJoin:
         self._last = int(state["last"][0])
 
     @property
+    def leavers(self) -> list[int]:
+        """Of each program the row of `settled` that is about it, negative if there is none."""
+        rows: list[int] = self._plan.leavers.tolist()
+        return rows
+
+    @property
     def _log(self) -> Log:
         rows = self._longs.data
         unused = rows[0, :1]

@@ -18,11 +18,11 @@ import pyarrow as pa
 from sqlglot import exp
 
 from cepheid.errors import CepheidError, InvalidQuery, NotSupportedYet, TypeMismatch
-from cepheid.graph.operators.project import quote_name
 from cepheid.kernel.expression import Aggregate, AggregateFunction, Kind
 from cepheid.language.expressions.navigation import PHYSICAL
 from cepheid.language.expressions.scope import EventInput, InputColumn, Variables
 from cepheid.language.parsing.places import span_of
+from cepheid.language.relations.sql_values import read_value, write_tree
 
 FUNCTIONS: dict[type[exp.Expr], AggregateFunction] = {
     exp.Count: "count", exp.CountIf: "count", exp.Sum: "sum", exp.Avg: "avg", exp.Min: "min", exp.Max: "max",
@@ -222,9 +222,8 @@ def _find_column(argument: exp.Expr, source: EventInput) -> InputColumn:
     def spell(node: exp.Expr) -> exp.Expr:
         return exp.column(source.column(node).name, quoted=True) if isinstance(node, exp.Column) else node
 
-    sql = inner.transform(spell).sql(dialect="trino", comments=False)
     try:
-        return source.compute(sql)
+        return source.compute(read_value(inner.transform(spell)))
     except InvalidQuery as problem:
         raise InvalidQuery(problem.message, span=span_of(argument), hint=problem.hint) from None
 
@@ -257,9 +256,8 @@ def _with_kinds(
     if column is None or written.argument is None:
         return bound
     if bound.function == "count" and not bound.distinct and column.kind is None:
-        plain = isinstance(written.argument.unnest(), exp.Column)
-        value = quote_name(column.name) if plain else f"({column.name})"
-        counted = source.compute(f"CASE WHEN {value} IS NOT NULL THEN 1 END")
+        is_there = exp.Not(this=exp.Is(this=write_tree(column.value), expression=exp.Null()))
+        counted = source.compute(read_value(only_where(is_there, exp.Literal.number(1))))
         return replace(bound, column=counted.layout, column_kind="int")
     column = _computable(column, written.argument, source, written)
     by = None if by is None or written.by is None else _computable(by, written.by, source, written)
@@ -280,7 +278,7 @@ def _computable(column: InputColumn, argument: exp.Expr, source: EventInput, wri
         return column
     types = [source.column(inner).type for inner in _columns_of(argument)]
     if pa.types.is_decimal(column.type) and not any(pa.types.is_decimal(kind) for kind in types):
-        return source.compute(f"CAST({column.name} AS DOUBLE)")
+        return source.compute(read_value(exp.cast(write_tree(column.value), "DOUBLE")))
     numeric = any(check(column.type) for check in NUMERIC)
     raise NotSupportedYet(
         f"{written.function} over a column of type {column.type} in a condition",

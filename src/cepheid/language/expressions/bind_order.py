@@ -9,7 +9,6 @@ from sqlglot import exp
 
 from cepheid.errors import InvalidOrder, InvalidQuery, InvalidWithin, NotSupportedYet, Span
 from cepheid.event_time import can_order, in_microseconds, is_event_time
-from cepheid.graph.operators.project import quote_name
 from cepheid.language.expressions.scope import EventInput, InputColumn
 from cepheid.language.parsing.parser import span_of
 from cepheid.language.parsing.syntax import OrderTerm, Within
@@ -26,7 +25,7 @@ def bind_order(
     for number, column in enumerate(columns.values()):
         place = f"_order{number}" if number else "_time"
         if column.layout.startswith("_key"):
-            source.computed[quote_name(column.name)] = (place, column.type)  # it has two places in the layout
+            source.computed[column.value] = (place, column.type)  # it has two places in the layout
         else:
             source.layouts[column.name] = place
     ordered = [source.named(name) for name in columns]

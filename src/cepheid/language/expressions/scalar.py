@@ -24,6 +24,7 @@ from cepheid.language.expressions.navigation import Path, enter_navigation, in_p
 from cepheid.language.expressions.scope import EventInput, InputColumn
 from cepheid.language.parsing.interval_parser import scale_unit
 from cepheid.language.parsing.places import span_of
+from cepheid.language.relations.sql_values import read_value
 
 Resolve = Callable[[exp.Column, Path], tuple[EventInput, InputColumn, Position]]
 """Where a column comes from, which one it is, and at which event it is read."""
@@ -292,13 +293,13 @@ class ScalarBinder:
         plain = self._read_plainly(node, path, name)
         if not cells or isinstance(plain, exp.Column):
             return None
-        sql = plain.sql(dialect="trino", comments=False)
+        value = read_value(plain)
         given = pa.schema([(f"_{number}", arrow_type) for number, arrow_type in enumerate(cells.values())])
         try:
-            kind = kind_of(sources[0].describe(f"SELECT {sql} AS x FROM _input", {"_input": given}).field(0).type)
+            kind = kind_of(sources[0].describe.of_value(value, given))
         except InvalidQuery as problem:
             raise InvalidQuery(problem.message, span=span_of(node), hint=problem.hint) from None
-        return None if kind is None else HostCall(sql, tuple(cells), kind)
+        return None if kind is None else HostCall(value, tuple(cells), kind)
 
     def _hoist(self, node: exp.Expr, path: Path) -> Cell | None:
         """The host computes the node as a column, if all it reads is one event of one input."""
@@ -315,7 +316,7 @@ class ScalarBinder:
             return None
         source, position = found[0]
         try:
-            column = source.compute(plain.sql(dialect="trino", comments=False))
+            column = source.compute(read_value(plain))
         except InvalidQuery as problem:
             raise InvalidQuery(problem.message, span=span_of(node), hint=problem.hint) from None
         return None if column.kind is None else Cell(column.layout, column.kind, position)

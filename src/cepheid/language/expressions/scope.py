@@ -7,29 +7,31 @@ where there are several).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import pyarrow as pa
 from sqlglot import exp
 
 from cepheid.errors import NotSupportedYet, UnknownColumn, UnknownVariable
-from cepheid.graph.operators.project import quote_name
+from cepheid.graph.operators import Project
+from cepheid.graph.operators.project import event_layout
 from cepheid.kernel.columns import kind_of
 from cepheid.kernel.expression import Kind
+from cepheid.language.expressions.host_types import HostTypes
 from cepheid.language.parsing.parser import span_of
-
-Describe = Callable[[str, Mapping[str, pa.Schema]], pa.Schema]
-"""The schema of a SQL text over tables, as the host's engine sees it."""
+from cepheid.scalars.show import show_scalar
+from cepheid.scalars.value import Column, Scalar
 
 
 @dataclass(frozen=True, slots=True)
 class InputColumn:
-    """name: as the input calls it; layout: as the pattern calls it."""
+    """name: as the input calls it; layout: as the pattern calls it; value: how it is had from the input."""
 
     name: str
     layout: str
     type: pa.DataType
+    value: Scalar
 
     @property
     def kind(self) -> Kind | None:
@@ -42,10 +44,10 @@ class EventInput:
 
     label: str
     schema: pa.Schema
-    describe: Describe
+    describe: HostTypes
     prefix: str = ""
     layouts: dict[str, str] = field(default_factory=dict)  # input column -> layout, where not the default
-    computed: dict[str, tuple[str, pa.DataType]] = field(default_factory=dict)  # SQL -> (layout, type)
+    computed: dict[Scalar, tuple[str, pa.DataType]] = field(default_factory=dict)  # value -> (layout, type)
 
     def column(self, written: exp.Column) -> InputColumn:
         """The column that a user wrote, its case ignored."""
@@ -65,28 +67,28 @@ class EventInput:
         return next((name for name in self.schema.names if name.lower() == written.lower()), None)
 
     def named(self, name: str) -> InputColumn:
-        return InputColumn(name, self.layout_of(name), self.schema.field(name).type)
+        return InputColumn(name, self.layout_of(name), self.schema.field(name).type, Column(name))
 
     def layout_of(self, name: str) -> str:
         plain = f"{self.prefix}{name}"
         return self.layouts.get(name) or (f"_.{plain}" if plain.startswith("_") else plain)
 
-    def compute(self, sql: str) -> InputColumn:
+    def compute(self, value: Scalar) -> InputColumn:
         """A column that the host computes before events reach the pattern; equal ones are shared."""
-        if sql not in self.computed:
-            described = self.describe(f"SELECT {sql} AS x FROM _input", {"_input": self.schema})
-            self.computed[sql] = (f"_{self.prefix}e{len(self.computed)}", described.field(0).type)
-        layout, arrow_type = self.computed[sql]
-        return InputColumn(sql, layout, arrow_type)
+        if value not in self.computed:
+            arrow_type = self.describe.of_value(value, self.schema)
+            self.computed[value] = (f"_{self.prefix}e{len(self.computed)}", arrow_type)
+        layout, arrow_type = self.computed[value]
+        return InputColumn(show_scalar(value), layout, arrow_type, value)
 
     def layout_types(self) -> dict[str, pa.DataType]:
         plain = {self.layout_of(column.name): column.type for column in self.schema}
         return plain | dict(self.computed.values())
 
-    def projection(self) -> tuple[tuple[str, str], ...]:
-        """(layout, SQL over the input's columns) for everything there is; rules drop what is not read."""
-        plain = [(self.layout_of(name), quote_name(name)) for name in self.schema.names]
-        return (*plain, *((layout, sql) for sql, (layout, _) in self.computed.items()))
+    def projection(self) -> Project:
+        """The event layout with everything there is; rules drop what is not read."""
+        plain = [(self.layout_of(name), Column(name)) for name in self.schema.names]
+        return event_layout([*plain, *((layout, value) for value, (layout, _) in self.computed.items())])
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ from cepheid.language.parsing.syntax import MatchRecognizeClause
 from cepheid.language.patterns.bind_row_pattern import BoundPattern, bind_row_pattern, look_ahead
 from cepheid.language.patterns.measures import MeasureBinder, uses_timed_out
 from cepheid.language.relations.output_names import refuse_double_names
+from cepheid.scalars.value import Column, Scalar
 
 
 def bind_match_recognize(clause: MatchRecognizeClause, source: EventInput) -> tuple[Project, RowPattern, Project]:
@@ -47,7 +48,7 @@ def bind_match_recognize(clause: MatchRecognizeClause, source: EventInput) -> tu
         all_rows=all_rows,
         show_empty=clause.empty_matches != "omit",
     )
-    return Project(columns=source.projection()), node, Project(columns=outputs)
+    return source.projection(), node, Project(columns=outputs)
 
 
 def _check_unmatched(clause: MatchRecognizeClause) -> None:
@@ -89,12 +90,12 @@ def _bind_outputs(
     bound: BoundPattern,
     measures: MeasureBinder,
     unmatched: bool,
-) -> tuple[tuple[str, str], ...]:
-    """Columns of the result, in the standard's order, as SQL over cells."""
+) -> tuple[tuple[str, Scalar], ...]:
+    """Columns of the result, in the standard's order, over cells."""
 
-    def row_cell(column: InputColumn) -> tuple[str, str]:
+    def row_cell(column: InputColumn) -> tuple[str, Scalar]:
         cell = measures.cell(OutputCell(name="", kind="row", column=column.layout))
-        return column.name, cell.sql(dialect="trino")
+        return column.name, Column(cell.name)
 
     keys, ordered = bound.keys, bound.ordered
     bind = measures.bind_where_matched if unmatched else measures.bind

@@ -28,6 +28,8 @@ from cepheid.language.patterns.bind_row_pattern import bind_row_pattern, look_ah
 from cepheid.language.patterns.facts import refuse_match_number
 from cepheid.language.patterns.measures import MeasureBinder
 from cepheid.language.relations.output_names import refuse_double_names
+from cepheid.language.relations.sql_values import read_value
+from cepheid.scalars.value import Column, Scalar
 
 FUNCTIONS_HINT = (
     "over a row pattern there are measures (m OVER w), count, sum, avg, min, max and the other aggregates, array_agg, "
@@ -51,7 +53,7 @@ def bind_pattern_window(clause: PatternWindowClause, source: EventInput) -> tupl
         keys=len(bound.keys),
         order=len(bound.ordered),
     )
-    return Project(columns=source.projection()), node, Project(columns=tuple(outputs))
+    return source.projection(), node, Project(columns=tuple(outputs))
 
 
 def places_of_functions(clause: PatternWindowClause) -> dict[str, exp.Expr]:
@@ -83,16 +85,16 @@ def _check_pattern(clause: PatternWindowClause) -> None:
         seen.append(measure.name.text)
 
 
-def _row_cell(name: str, source: EventInput, cells: MeasureBinder) -> str:
+def _row_cell(name: str, source: EventInput, cells: MeasureBinder) -> Scalar:
     cell = cells.cell(OutputCell(name="", kind="row", column=source.named(name).layout))
-    return cell.sql(dialect="trino")
+    return Column(cell.name)
 
 
-def _bind_function(function: WindowFunction, clause: PatternWindowClause, cells: MeasureBinder) -> str:
+def _bind_function(function: WindowFunction, clause: PatternWindowClause, cells: MeasureBinder) -> Scalar:
     written = function.expression
     if isinstance(written, exp.Column):
         return cells.bind_where_matched(_find_measure(written, clause))
-    return cells.take_cells(_as_measure(_without_qualifiers(written, clause))).sql(dialect="trino")
+    return read_value(cells.take_cells(_as_measure(_without_qualifiers(written, clause))))
 
 
 def _find_measure(written: exp.Column, clause: PatternWindowClause) -> Measure:

@@ -52,7 +52,7 @@ class SequenceBinder:
 
     def layouts(self) -> dict[str, Project]:
         """The projection of each stream into the event layout."""
-        return {stream: Project(columns=self.inputs[stream].projection()) for stream in self.scope.streams}
+        return {stream: self.inputs[stream].projection() for stream in self.scope.streams}
 
     def node(self) -> Sequence:
         clause = self.clause

@@ -12,7 +12,7 @@ from sqlglot import exp
 
 from cepheid.errors import InvalidQuery, NotSupportedYet
 from cepheid.graph.operators.row_pattern import OutputCell
-from cepheid.language.expressions.aggregates import bind_aggregate, is_aggregate
+from cepheid.language.expressions.aggregates import bind_aggregate, is_aggregate, only_where
 from cepheid.language.expressions.navigation import (
     Path,
     check_about_match,
@@ -26,6 +26,8 @@ from cepheid.language.expressions.scope import EventInput, Variables
 from cepheid.language.parsing.places import span_of
 from cepheid.language.parsing.syntax import Measure
 from cepheid.language.patterns.facts import refuse_match_number
+from cepheid.language.relations.sql_values import read_value, write_tree
+from cepheid.scalars.value import Scalar
 
 MATCH_NUMBER = OutputCell(name="", kind="match_number")
 
@@ -44,15 +46,15 @@ class MeasureBinder:
     in_window: bool = False
     cells: dict[OutputCell, str] = field(default_factory=dict)
 
-    def bind(self, measure: Measure) -> str:
-        """The measure as SQL over cells."""
+    def bind(self, measure: Measure) -> Scalar:
+        """The measure over cells."""
         final = measure.semantics == "final" or not self.all_rows
-        return self.take_cells(measure.expression, final).sql(dialect="trino")
+        return read_value(self.take_cells(measure.expression, final))
 
-    def bind_where_matched(self, measure: Measure) -> str:
+    def bind_where_matched(self, measure: Measure) -> Scalar:
         """The measure where there is a match, and null where there is none; else constants would be told there."""
-        number = self.cell(MATCH_NUMBER).sql(dialect="trino")
-        return f"CASE WHEN {number} IS NOT NULL THEN {self.bind(measure)} END"
+        is_matched = exp.Not(this=exp.Is(this=self.cell(MATCH_NUMBER), expression=exp.Null()))
+        return read_value(only_where(is_matched, write_tree(self.bind(measure))))
 
     def take_cells(self, expression: exp.Expr, final: bool = True) -> exp.Expr:
         return self._take_cells(expression, Path(), final)

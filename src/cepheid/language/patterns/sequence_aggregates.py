@@ -20,6 +20,7 @@ from cepheid.language.expressions.scope import InputColumn
 from cepheid.language.parsing.parser import span_of
 from cepheid.language.patterns.elements import Element
 from cepheid.language.patterns.sequence_scope import SequenceScope
+from cepheid.language.relations.sql_values import read_value
 
 
 def is_aggregate(node: exp.Expr) -> TypeGuard[exp.AggFunc]:
@@ -101,7 +102,7 @@ def _read_argument(written: exp.Expr, node: exp.Expr, over: Element, scope: Sequ
     if isinstance(node, exp.CountIf):  # counts what is not null
         plain = only_where(plain, exp.Literal.number(1))
     try:
-        return source.compute(plain.sql(dialect="trino", comments=False))
+        return source.compute(read_value(plain))
     except InvalidQuery as problem:
         raise InvalidQuery(problem.message, span=span_of(written), hint=problem.hint) from None
 

@@ -35,6 +35,7 @@ from cepheid.language.parsing.parser import span_of
 from cepheid.language.patterns.elements import Element
 from cepheid.language.patterns.sequence_aggregates import bind_aggregate, find_aggregated, is_aggregate
 from cepheid.language.patterns.sequence_scope import SequenceScope
+from cepheid.scalars.value import Column, Scalar
 
 TYPES: dict[Kind, pa.DataType] = {
     "bool": pa.bool_(), "int": pa.int64(), "float": pa.float64(), "string": pa.string(), "time": pa.timestamp("us"),
@@ -48,7 +49,7 @@ class AggregateValues(EventInput):
 
     place: Span | None = None
 
-    def compute(self, sql: str) -> InputColumn:  # noqa: ARG002
+    def compute(self, value: Scalar) -> InputColumn:  # noqa: ARG002
         raise NotSupportedYet(
             "this function of an aggregate in a condition", span=self.place, hint="compare the aggregate itself"
         )
@@ -99,7 +100,8 @@ class ConditionBinder:
         if aggregate is not None:
             describe = self.scope.source_of(aggregate.variables[0]).describe
             values = AggregateValues("the aggregate", pa.schema([]), describe, place=span_of(column))
-            return values, InputColumn(column.name, column.name, TYPES[aggregate.kind]), Position((column.name,))
+            made = InputColumn(column.name, column.name, TYPES[aggregate.kind], Column(column.name))
+            return values, made, Position((column.name,))
         source, found, position, element = self.scope.read_column(column, path)
         self.elements.append((element, column))
         return source, found, position

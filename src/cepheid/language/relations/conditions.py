@@ -50,8 +50,3 @@ def without_joins(item: exp.Expr) -> exp.Table | exp.Subquery:
     alone.set("joins", None)
     alone.parent = item.parent
     return alone
-
-
-def write_sql(expression: exp.Expr) -> str:
-    """SQL as graphs hold it."""
-    return expression.sql(dialect="trino", comments=False)

@@ -10,19 +10,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-import sqlglot
 from sqlglot import exp
 
 from cepheid.language.relations.simple_select import OVER_SEVERAL_ROWS, only_item
+from cepheid.language.relations.sql_values import write_tree
+from cepheid.scalars.value import Scalar
 
 _UNION_PARTS = {"this", "expression", "distinct", "with_"}
 # sqlglot does not know what these functions do: they may be aggregates
 _UNKNOWN = (exp.Anonymous, exp.AnonymousAggFunc)
 
 
-def is_row_wise_query(sql: str, tables: Iterable[str]) -> bool:
+def is_row_wise_query(query: Scalar, tables: Iterable[str]) -> bool:
     """`tables`: the names that the query may read."""
-    return _is_row_wise(sqlglot.parse_one(sql, dialect="trino"), {name.lower() for name in tables})
+    return _is_row_wise(write_tree(query), {name.lower() for name in tables})
 
 
 def _is_row_wise(query: exp.Expr, known: set[str]) -> bool:

@@ -16,6 +16,9 @@ from typing import TypeGuard
 import pyarrow as pa
 from sqlglot import exp
 
+from cepheid.language.relations.sql_values import read_value
+from cepheid.scalars.value import Scalar
+
 SELECT_PARTS = {"expressions", "from_", "where", "with_"}
 ITEM_PARTS = {"this", "alias", "db", "catalog"}
 OVER_SEVERAL_ROWS = (exp.AggFunc, exp.Window, exp.Query, exp.Unnest, exp.Exists, exp.Star, exp.List)
@@ -23,10 +26,10 @@ OVER_SEVERAL_ROWS = (exp.AggFunc, exp.Window, exp.Query, exp.Unnest, exp.Exists,
 
 @dataclass(frozen=True, slots=True)
 class SimpleSelect:
-    """predicate: SQL, or None; columns: (name, SQL), empty for SELECT *."""
+    """columns: (name, value), empty for SELECT *."""
 
-    predicate: str | None
-    columns: tuple[tuple[str, str], ...]
+    predicate: Scalar | None
+    columns: tuple[tuple[str, Scalar], ...]
 
 
 def only_item(query: exp.Expr) -> exp.Table | exp.Subquery | None:
@@ -46,15 +49,15 @@ def is_plain_item(item: exp.Expr) -> TypeGuard[exp.Table | exp.Subquery]:
 
 
 def split_select(query: exp.Select, item: exp.Table | exp.Subquery, schema: pa.Schema) -> SimpleSelect | None:
-    """The parts of the query as SQL over unqualified columns of the item; None if it is no simple one."""
+    """The parts of the query over unqualified columns of the item; None if it is no simple one."""
     where = query.args.get("where")
     outputs = [] if _is_star(query) else query.expressions
     parts = [*outputs, *([where.this] if where else [])]
     if not all(_is_row_wise(part, item, schema) for part in parts):
         return None
     return SimpleSelect(
-        _plain_sql(where.this, schema) if where else None,
-        tuple((output.alias_or_name, _plain_sql(output.unalias(), schema)) for output in outputs),
+        _plain_value(where.this, schema) if where else None,
+        tuple((output.alias_or_name, _plain_value(output.unalias(), schema)) for output in outputs),
     )
 
 
@@ -87,11 +90,11 @@ def _is_row_wise(part: exp.Expr, item: exp.Table | exp.Subquery, schema: pa.Sche
     )
 
 
-def _plain_sql(expression: exp.Expr, schema: pa.Schema) -> str:
-    """SQL whose columns are unqualified and spelt as the input spells them."""
+def _plain_value(expression: exp.Expr, schema: pa.Schema) -> Scalar:
+    """Its columns are unqualified and spelt as the input spells them."""
     names = {name.lower(): name for name in schema.names}
 
     def spell(node: exp.Expr) -> exp.Expr:
         return exp.column(names[node.name.lower()], quoted=True) if isinstance(node, exp.Column) else node
 
-    return expression.transform(spell).sql(dialect="trino", comments=False)
+    return read_value(expression.transform(spell))

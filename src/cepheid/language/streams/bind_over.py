@@ -25,7 +25,7 @@ from cepheid.graph.cell_types import type_of_window_cell
 from cepheid.graph.operators import Project, WindowAggregate
 from cepheid.graph.operators.window_aggregate import WindowCell
 from cepheid.kernel.window import Evaluation, Summary, Window, WindowProgram
-from cepheid.language.expressions.scope import Describe
+from cepheid.language.expressions.host_types import HostTypes
 from cepheid.language.parsing.interval_parser import read_interval
 from cepheid.language.parsing.places import span_of
 from cepheid.language.streams.stream_layout import StreamLayout
@@ -70,7 +70,7 @@ def group_overs(query: exp.Select, calls: list[exp.Window]) -> list[OverWindow]:
 
 
 def bind_over(
-    over: OverWindow, label: str, name: str, schema: pa.Schema, describe: Describe
+    over: OverWindow, label: str, name: str, schema: pa.Schema, describe: HostTypes
 ) -> tuple[Project, WindowAggregate, pa.Schema]:
     """The layout, the vertex, and the schema of its rows: the columns of the input and one more for each call."""
     layout = StreamLayout(label, name, schema, describe)

@@ -22,13 +22,14 @@ from sqlglot import exp
 from cepheid.errors import InvalidQuery, NotSupportedYet, TypeMismatch
 from cepheid.graph.node import PlanNode
 from cepheid.graph.operators import Project, TableJoin
-from cepheid.graph.operators.project import quote_name
 from cepheid.graph.operators.window_join import JoinCell
 from cepheid.kernel.columns import kind_of
 from cepheid.language.parsing.places import span_of
 from cepheid.language.relations.conditions import list_joins, split_conditions
+from cepheid.language.relations.sql_values import read_value
 from cepheid.language.streams.joined_columns import JoinedColumns, Output
 from cepheid.language.streams.stream_layout import StreamLayout
+from cepheid.scalars.value import Column, Scalar, substitute_columns
 
 _Plan = tuple[Literal["inner", "left"], list[str], list[exp.Expr], list[exp.Expr]]  # key columns, values, rest
 
@@ -40,7 +41,7 @@ class TableJoinSelect:
     query: exp.Select
     sides: list[StreamLayout]
     outputs: list[Output] = field(default_factory=list)
-    pre_filter: str | None = None  # SQL over the stream: what needs no table is asked before
+    pre_filter: Scalar | None = None  # over the stream: what needs no table is asked before
     post_filter: exp.Expr | None = None
 
     def __post_init__(self) -> None:
@@ -61,7 +62,7 @@ class TableJoinSelect:
         is_inner = all(kind == "inner" for kind, _ in joins)
         early = [part for part in waiting if self.columns.owners(part) == {0}]
         waiting = [part for part in waiting if not any(part is other for other in early)]
-        self.pre_filter = self.sides[0].sql(exp.and_(*early, copy=True)) if early else None
+        self.pre_filter = self.sides[0].value(exp.and_(*early, copy=True)) if early else None
         self.outputs = self.columns.bind_outputs(self.query)
         planned: list[_Plan] = []
         for side, (kind, conditions) in enumerate(joins, start=1):
@@ -80,12 +81,17 @@ class TableJoinSelect:
     ) -> Iterator[PlanNode]:
         cells = list(self.columns.cells.values())
         known = [cell.name for cell in cells if cell.input == 0]
-        first = [(name, quote_name(name.removeprefix(f"{self.sides[0].name}."))) for name in known]
+        first: list[tuple[str, Scalar]] = [
+            (name, Column(name.removeprefix(f"{self.sides[0].name}."))) for name in known
+        ]
         for number, (kind, columns, _, _) in enumerate(planned):
-            before = first if number == 0 else [(name, quote_name(name)) for name in known]
+            before = first if number == 0 else [(name, Column(name)) for name in known]
             meanings = dict(first) if number == 0 else {}
             condition = conditions_of[number]
-            keys = [(f"_key{place}", _substitute(key, meanings)) for place, key in enumerate(keys_of[number])]
+            keys = [
+                (f"_key{place}", substitute_columns(read_value(key), meanings))
+                for place, key in enumerate(keys_of[number])
+            ]
             yield Project(columns=(*before, *keys))
             added = [cell for cell in cells if cell.input == number + 1]
             yield TableJoin(
@@ -96,7 +102,7 @@ class TableJoinSelect:
                     *(JoinCell(name=name, column=name, input=0) for name in known),
                     *(replace(cell, input=1) for cell in added),
                 ),
-                condition=None if condition is None else condition.sql(dialect="trino", comments=False),
+                condition=None if condition is None else read_value(condition),
             )
             known = [*known, *(cell.name for cell in added)]
 
@@ -170,12 +176,3 @@ def _read_join(join: exp.Expr) -> tuple[Literal["inner", "left"], list[exp.Expr]
         )
     on = join.args.get("on")
     return "left" if side else "inner", split_conditions(on) if on is not None else []
-
-
-def _substitute(expression: exp.Expr, meanings: dict[str, str]) -> str:
-    def spell(node: exp.Expr) -> exp.Expr:
-        if isinstance(node, exp.Column) and node.name in meanings:
-            return exp.column(meanings[node.name][1:-1].replace('""', '"'), quoted=True)
-        return node
-
-    return expression.transform(spell).sql(dialect="trino", comments=False)

@@ -26,10 +26,12 @@ from cepheid.kernel.join import JoinInput, JoinProgram
 from cepheid.language.parsing.dialect import CHANGES, OUTPUT
 from cepheid.language.parsing.syntax import StreamWindowClause
 from cepheid.language.relations.conditions import list_joins, split_conditions
+from cepheid.language.relations.sql_values import read_value
 from cepheid.language.streams.bind_stream_window import bind_stream_window
 from cepheid.language.streams.interval_bounds import find_bounds
 from cepheid.language.streams.joined_columns import SUBQUERY_HINT, JoinedColumns, Output
 from cepheid.language.streams.stream_layout import MOMENT, StreamLayout
+from cepheid.scalars.value import Column, Scalar
 
 SIDES: dict[str, tuple[bool, bool]] = {"LEFT": (True, False), "RIGHT": (False, True), "FULL": (True, True)}
 
@@ -88,7 +90,7 @@ class WindowJoinSelect:
         self.post_filter = None
         for side in self.sides:
             side.layout.put_time(None)
-        left, right = (_column_of(side.layout.places["_time"][0]) for side in self.sides)
+        left, right = (_name_of(side.layout.places["_time"][0]) for side in self.sides)
         bounds = find_bounds(conditions, (left, right), self.columns.owner)
         if bounds.low is None or bounds.high is None:
             raise InvalidWindow(
@@ -119,7 +121,7 @@ class WindowJoinSelect:
             streams=tuple(side.layout.name for side in self.sides),
             keys=self.keys,
             parts=tuple(len(side.clause.partition_by) if side.clause else 0 for side in self.sides),
-            condition=None if self.condition is None else self.condition.sql(dialect="trino", comments=False),
+            condition=None if self.condition is None else read_value(self.condition),
         )
 
     def cell_schema(self) -> pa.Schema:
@@ -230,6 +232,6 @@ class WindowJoinSelect:
         return arrow_type
 
 
-def _column_of(sql: str) -> str:
-    """The name behind a quoted column."""
-    return sql[1:-1].replace('""', '"')
+def _name_of(value: Scalar) -> str:
+    assert isinstance(value, Column), "event time is a column"
+    return value.name

@@ -11,7 +11,7 @@ from sqlglot import exp
 from cepheid.graph.node import PlanNode
 from cepheid.graph.query_graph import QueryGraph
 from cepheid.language.catalog import Catalog
-from cepheid.language.expressions.scope import Describe
+from cepheid.language.expressions.host_types import HostTypes
 from cepheid.language.parsing.syntax import StreamWindowClause
 from cepheid.language.relations.simple_select import SimpleSelect
 
@@ -32,7 +32,7 @@ class QueryBinder(Protocol):
     roots: list[tuple[exp.Expr, exp.Expr | None]]  # trees apart, and where they belong
 
     @property
-    def describe(self) -> Describe: ...
+    def describe(self) -> HostTypes: ...
 
     def add(self, node: PlanNode, *inputs: str) -> str:
         """One more vertex, and its name."""

@@ -7,8 +7,9 @@ from sqlglot import exp
 from cepheid.errors import InvalidQuery, InvalidWindow, NotSupportedYet
 from cepheid.graph.operators import Filter, Project, Source
 from cepheid.language.parsing.places import span_of
-from cepheid.language.relations.conditions import list_items, refuse_double_items, without_joins, write_sql
+from cepheid.language.relations.conditions import list_items, refuse_double_items, without_joins
 from cepheid.language.relations.output_names import refuse_double_names
+from cepheid.language.relations.sql_values import read_value
 from cepheid.language.streams.bind_table_join import TableJoinSelect
 from cepheid.language.streams.bind_window_join import JoinSide, WindowJoinSelect
 from cepheid.language.streams.query_binder import BoundTable, QueryBinder
@@ -43,7 +44,7 @@ def add_table_join(binder: QueryBinder, query: exp.Select) -> BoundTable:
     refuse_double_items([side.name for side in sides], span_of(others[-1]))
     bound = TableJoinSelect(query, sides)
     nodes = bound.bind()
-    given = {"_input": bound.cell_schema()}
+    given = bound.cell_schema()
     if bound.post_filter is not None:
         describe_parts(binder, [("condition", bound.post_filter)], given, None)
     schema = describe_parts(binder, bound.outputs, given, None)
@@ -54,8 +55,8 @@ def add_table_join(binder: QueryBinder, query: exp.Select) -> BoundTable:
     for node in nodes:
         vertex = binder.add(node, vertex)
     if bound.post_filter is not None:
-        vertex = binder.add(Filter(predicate=write_sql(bound.post_filter)), vertex)
-    columns = tuple((name, write_sql(sql)) for name, sql in bound.outputs)
+        vertex = binder.add(Filter(predicate=read_value(bound.post_filter)), vertex)
+    columns = tuple((name, read_value(tree)) for name, tree in bound.outputs)
     return BoundTable(binder.add(Project(columns=columns), vertex), schema, "the query")
 
 

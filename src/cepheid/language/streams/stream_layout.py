@@ -15,11 +15,14 @@ from sqlglot import exp
 from cepheid.errors import InvalidOrder, InvalidQuery, NotSupportedYet, UnknownColumn
 from cepheid.event_time import can_order
 from cepheid.graph.operators import Project
+from cepheid.graph.operators.project import event_layout
 from cepheid.kernel.columns import kind_of
 from cepheid.language.expressions.bind_order import list_times, plain_column
-from cepheid.language.expressions.scope import Describe
+from cepheid.language.expressions.host_types import HostTypes
 from cepheid.language.parsing.places import span_of
 from cepheid.language.parsing.syntax import StreamWindowClause
+from cepheid.language.relations.sql_values import read_value
+from cepheid.scalars.value import Column, Scalar
 
 MOMENT = "_moment"  # the time of the rows of a window query, which no user sees
 
@@ -32,9 +35,9 @@ class StreamLayout:
     label: str
     name: str
     schema: pa.Schema
-    describe: Describe
+    describe: HostTypes
     prefix: str = ""
-    places: dict[str, tuple[str, pa.DataType]] = field(default_factory=dict)  # layout -> (SQL, type)
+    places: dict[str, tuple[Scalar, pa.DataType]] = field(default_factory=dict)  # layout -> (value, type)
 
     # --- names -------------------------------------------------------------------------------------------
     def owns(self, column: exp.Column) -> bool:
@@ -77,42 +80,42 @@ class StreamLayout:
         spelt.this.meta.update(node.this.meta)
         return spelt
 
-    def sql(self, expression: exp.Expr) -> str:
-        return self.spell(expression).sql(dialect="trino", comments=False)
+    def value(self, expression: exp.Expr) -> Scalar:
+        return read_value(self.spell(expression))
 
     # --- places ------------------------------------------------------------------------------------------
     def put(self, place: str, expression: exp.Expr) -> pa.DataType:
         """Give an expression a place of its own."""
-        sql = self.sql(expression)
-        arrow_type = self._type_of(sql, expression)
-        self.places[place] = (sql, arrow_type)
+        value = self.value(expression)
+        arrow_type = self._type_of(value, expression)
+        self.places[place] = (value, arrow_type)
         return arrow_type
 
     def read(self, expression: exp.Expr) -> tuple[str, pa.DataType]:
         """Where the expression is found in the layout, and its type; equal ones are shared."""
         inner = expression.unnest()
-        sql = self.sql(inner)
-        if isinstance(inner, exp.Column):
-            name = self.find_name(inner.name) or inner.name
-            plain = f"{self.prefix}{name}"
+        value = self.value(inner)
+        if isinstance(value, Column):
+            plain = f"{self.prefix}{value.name}"
             place = f"_.{plain}" if plain.startswith("_") else plain
-            self.places[place] = (sql, self.schema.field(name).type)
+            self.places[place] = (value, self.schema.field(value.name).type)
             return place, self.places[place][1]
-        known = next((place for place, (other, _) in self.places.items() if other == sql and "_e" in place), None)
+        stem = f"_{self.prefix}e"
+        known = next((place for place, (other, _) in self.places.items() if other == value and stem in place), None)
         if known is None:
-            known = f"_{self.prefix}e{len(self.places)}"
-            self.places[known] = (sql, self._type_of(sql, inner))
+            known = f"{stem}{len(self.places)}"
+            self.places[known] = (value, self._type_of(value, inner))
         return known, self.places[known][1]
 
     def read_double(self, expression: exp.Expr) -> tuple[str, pa.DataType]:
         """The same as a double."""
         return self.read(exp.cast(expression.copy(), "DOUBLE"))
 
-    def _type_of(self, sql: str, expression: exp.Expr) -> pa.DataType:
-        if isinstance(expression.unnest(), exp.Column):
-            return self.schema.field(self.find_name(expression.unnest().name) or "").type
+    def _type_of(self, value: Scalar, expression: exp.Expr) -> pa.DataType:
+        if isinstance(value, Column):
+            return self.schema.field(value.name).type
         try:
-            return self.describe(f"SELECT {sql} AS x FROM _input", {"_input": self.schema}).field(0).type
+            return self.describe.of_value(value, self.schema)
         except InvalidQuery as problem:
             raise InvalidQuery(problem.message, span=span_of(expression), hint=problem.hint) from None
 
@@ -155,4 +158,4 @@ class StreamLayout:
         return {place: arrow_type for place, (_, arrow_type) in self.places.items()}
 
     def project(self) -> Project:
-        return Project(columns=tuple((place, sql) for place, (sql, _) in self.places.items()))
+        return event_layout([(place, value) for place, (value, _) in self.places.items()])

@@ -12,7 +12,6 @@ from sqlglot import exp
 from cepheid.errors import InvalidQuery, NotSupportedYet
 from cepheid.event_time import is_event_time
 from cepheid.graph.operators import Filter, Project, Union, WindowAggregate
-from cepheid.graph.operators.project import quote_name
 from cepheid.graph.operators.window_aggregate import WindowCell
 from cepheid.kernel.window import Evaluation, Window, WindowProgram
 from cepheid.language.parsing.places import span_of
@@ -22,6 +21,7 @@ from cepheid.language.relations.simple_select import find_items, is_plain_item, 
 from cepheid.language.streams.bind_over import bind_over, find_overs, group_overs
 from cepheid.language.streams.query_binder import BoundTable, QueryBinder
 from cepheid.language.streams.stream_layout import StreamLayout
+from cepheid.scalars.value import Column
 
 
 def add_union(binder: QueryBinder, query: exp.Expr, timed: bool) -> BoundTable | None:
@@ -42,7 +42,7 @@ def add_union(binder: QueryBinder, query: exp.Expr, timed: bool) -> BoundTable |
     feeds = []
     for side in sides:
         pairs = zip(schema.names, side.schema.names, strict=True)
-        columns = tuple((name, quote_name(own)) for name, own in pairs)
+        columns = tuple((name, Column(own)) for name, own in pairs)
         same = schema.names == side.schema.names
         feeds.append(side.vertex if same else binder.add(Project(columns=columns), side.vertex))
     return BoundTable(binder.add(Union(columns=tuple(schema.names)), *feeds), schema, "the query")
@@ -97,7 +97,7 @@ def add_overs(binder: QueryBinder, query: exp.Expr) -> BoundTable | None:
     vertex, schema = table.vertex, table.schema
     if where is not None:
         layout = StreamLayout(table.label, name, schema, binder.describe)
-        vertex = binder.add(Filter(predicate=layout.sql(where.this)), vertex)
+        vertex = binder.add(Filter(predicate=layout.value(where.this)), vertex)
     visible = list(schema.names)
     for over in group_overs(bare, calls):
         layout_node, node, schema = bind_over(over, table.label, name, schema, binder.describe)

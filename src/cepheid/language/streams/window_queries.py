@@ -6,22 +6,21 @@ add_window_query, add_join            its vertices
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import pyarrow as pa
 from sqlglot import exp
 
 from cepheid.errors import InvalidQuery, NotSupportedYet, Span
 from cepheid.graph.operators import Changes, Filter, Project
-from cepheid.graph.operators.project import quote_name
 from cepheid.language.parsing.places import span_of
 from cepheid.language.parsing.syntax import ChangeStream
-from cepheid.language.relations.conditions import list_items, refuse_double_items, write_sql
+from cepheid.language.relations.conditions import list_items, refuse_double_items
 from cepheid.language.relations.output_names import refuse_double_names
+from cepheid.language.relations.sql_values import read_value
 from cepheid.language.streams.bind_window_join import JoinSide, WindowJoinSelect
 from cepheid.language.streams.bind_window_select import WindowSelect
 from cepheid.language.streams.query_binder import BoundTable, QueryBinder
 from cepheid.language.streams.stream_layout import MOMENT, StreamLayout
+from cepheid.scalars.value import Column
 
 
 def add_window_query(binder: QueryBinder, query: exp.Select, items: list[exp.Expr], timed: bool) -> BoundTable:
@@ -37,16 +36,16 @@ def add_window_query(binder: QueryBinder, query: exp.Select, items: list[exp.Exp
     node = bound.node(timed)
     vertex = table.vertex
     if bound.kept_before is not None:
-        vertex = binder.add(Filter(predicate=layout.sql(bound.kept_before)), vertex)
+        vertex = binder.add(Filter(predicate=layout.value(bound.kept_before)), vertex)
     vertex = binder.add(node, binder.add(layout.project(), vertex))
     if bound.having is not None:
         describe_window(binder, bound, [("having", bound.having)])
-        vertex = binder.add(Filter(predicate=write_sql(bound.having)), vertex)
+        vertex = binder.add(Filter(predicate=read_value(bound.having)), vertex)
     outputs = [*bound.outputs, *((MOMENT, exp.column(MOMENT, quoted=True)) for _ in range(timed))]
     schema = describe_window(binder, bound, outputs)
     hidden = bound.hidden
-    columns = tuple((name, write_sql(sql)) for name, sql in outputs)
-    vertex = binder.add(Project(columns=(*columns, *((name, quote_name(name)) for name in hidden))), vertex)
+    columns = tuple((name, read_value(tree)) for name, tree in outputs)
+    vertex = binder.add(Project(columns=(*columns, *((name, Column(name)) for name in hidden))), vertex)
     if hidden and bound.changes is not None and bound.changes.kind != "rstream":
         refuse_lists(bound.changes, schema)
         keys = tuple(name for name in hidden if name not in ("_sign", "_evaluation"))
@@ -91,7 +90,7 @@ def add_join(binder: QueryBinder, bound: WindowJoinSelect, vertices: list[str], 
     node = bound.node(timed)
     feeds = [binder.add(side.layout.project(), vertex) for side, vertex in zip(bound.sides, vertices, strict=True)]
     outputs = [*bound.outputs, *((MOMENT, exp.column(MOMENT, quoted=True)) for _ in range(timed))]
-    given = {"_input": bound.cell_schema()}
+    given = bound.cell_schema()
     for condition in (bound.condition, bound.post_filter):
         if condition is not None:
             describe_parts(binder, [("condition", condition)], given, bound.at)
@@ -99,28 +98,27 @@ def add_join(binder: QueryBinder, bound: WindowJoinSelect, vertices: list[str], 
     refuse_double_names(schema.names, bound.at)
     vertex = binder.add(node, *feeds)
     if bound.post_filter is not None:
-        vertex = binder.add(Filter(predicate=write_sql(bound.post_filter)), vertex)
-    columns = tuple((name, write_sql(sql)) for name, sql in outputs)
+        vertex = binder.add(Filter(predicate=read_value(bound.post_filter)), vertex)
+    columns = tuple((name, read_value(tree)) for name, tree in outputs)
     return BoundTable(binder.add(Project(columns=columns), vertex), schema, "the query")
 
 
 def describe_window(binder: QueryBinder, bound: WindowSelect, outputs: list[tuple[str, exp.Expr]]) -> pa.Schema:
-    schema = describe_parts(binder, outputs, {"_input": bound.cell_schema()}, bound.clause.span)
+    schema = describe_parts(binder, outputs, bound.cell_schema(), bound.clause.span)
     refuse_double_names(schema.names, bound.clause.span)
     return schema
 
 
 def describe_parts(
-    binder: QueryBinder, outputs: list[tuple[str, exp.Expr]], given: Mapping[str, pa.Schema], otherwise: Span | None
+    binder: QueryBinder, outputs: list[tuple[str, exp.Expr]], given: pa.Schema, otherwise: Span | None
 ) -> pa.Schema:
     """The schema of outputs over cells; what the host refuses is told with its place."""
     try:
-        chosen = ", ".join(f"{write_sql(sql)} AS {quote_name(name)}" for name, sql in outputs)
-        return binder.describe(f"SELECT {chosen} FROM _input", given)
+        return binder.describe.of_columns([(name, read_value(tree)) for name, tree in outputs], given)
     except InvalidQuery as whole:
-        for _, sql in outputs:
+        for _, tree in outputs:
             try:
-                binder.describe(f"SELECT {write_sql(sql)} AS x FROM _input", given)
+                binder.describe.of_value(read_value(tree), given)
             except InvalidQuery as problem:
-                raise InvalidQuery(problem.message, span=span_of(sql) or otherwise) from None
+                raise InvalidQuery(problem.message, span=span_of(tree) or otherwise, hint=problem.hint) from None
         raise whole from None

@@ -1,4 +1,4 @@
-"""Filter out events that can play no step of a sequence, right at their producer.
+"""Filter out events that can be no step of a sequence, right at their producer.
 
     Sequence(ticks a: a.x > 5, ticks b: b.y < 2)        Sequence(...)
       Project                                     =>      Project
@@ -11,60 +11,71 @@ Pays when every step of a stream has a condition on single events: the rest neve
 
 from __future__ import annotations
 
+from cepheid.cost.estimate import Estimate, ipe_of_value
 from cepheid.graph.operators import Filter, Project, Sequence
 from cepheid.graph.predicate import answer_columns
 from cepheid.graph.query_graph import QueryGraph
 from cepheid.kernel.expression import Cell, Expression, Position, list_columns, list_leaves, split_conjunction
 from cepheid.kernel.pattern import Absent, Step
-from cepheid.rewrite.condition_sql import condition_sql
-from cepheid.rewrite.sql_text import (
+from cepheid.rewrite.condition_value import condition_value
+from cepheid.rewrite.rule import Rule
+from cepheid.scalars.implication import implies
+from cepheid.scalars.value import (
+    Column,
+    Scalar,
     columns_of,
-    is_plain_column,
     join_conjunction,
     join_disjunction,
     substitute_columns,
 )
 
+PASSING = 0.5  # guessed: events that fit a step
 
-def drop_irrelevant_events(graph: QueryGraph) -> QueryGraph | None:
-    for vertex, node in graph.vertices.items():
-        if not isinstance(node, Sequence) or node.program.strategy not in ("skip_till_any", "skip_till_next"):
-            continue
-        for port, layout in enumerate(graph.inputs(vertex)):
-            changed = _filter_stream(graph, node, port, layout)
-            if changed is not None:
-                return changed
+
+def drop_irrelevant_events(graph: QueryGraph, vertex: str) -> QueryGraph | None:
+    for port, layout in enumerate(graph.inputs(vertex)):
+        changed = _filter_stream(graph, vertex, port, layout)
+        if changed is not None:
+            return changed
     return None
 
 
-def _filter_stream(graph: QueryGraph, node: Sequence, port: int, layout: str) -> QueryGraph | None:
-    project = graph.vertices[layout]
+def _filter_stream(graph: QueryGraph, vertex: str, port: int, layout: str) -> QueryGraph | None:
+    predicate = _find_predicate(graph, vertex, port, layout)
+    if predicate is None:
+        return None
     (feeding,) = graph.inputs(layout)
-    if not isinstance(project, Project):
-        return None
-    answers = answer_columns(node.predicates)
-    conditions = [_own_condition(term, answers) for term in node.program.terms if term.stream == port]
-    if not conditions or None in conditions:
-        return None
-    known = [condition for condition in conditions if condition is not None]
-    predicate = join_disjunction(list(dict.fromkeys(known)))
-    meanings = dict(project.columns)
-    if not all(is_plain_column(meanings[name]) for name in columns_of(predicate)):
-        return None
-    predicate = substitute_columns(predicate, meanings)
     below = graph.vertices[feeding]
-    if isinstance(below, Filter) and predicate in below.predicate:
+    if isinstance(below, Filter) and implies(below.predicate, predicate):
         return None
     return graph.insert_above(feeding, Filter(predicate=predicate), only_for=layout)
 
 
-def _own_condition(term: Step | Absent, answers: set[str]) -> str | None:
-    """The part of a term's condition that looks at the event at hand only, as SQL.
+def _find_predicate(graph: QueryGraph, vertex: str, port: int, layout: str) -> Scalar | None:
+    """What an event must fulfil to be any step, over the columns under the layout."""
+    node, project = graph.vertices[vertex], graph.vertices[layout]
+    assert isinstance(node, Sequence), "the rule looks at sequences"
+    if node.program.strategy not in ("skip_till_any", "skip_till_next") or not isinstance(project, Project):
+        return None
+    answers = answer_columns(node.predicates)
+    conditions = [_own_condition(term, answers) for term in node.program.terms if term.stream == port]
+    known = [condition for condition in conditions if condition is not None]
+    if not known or len(known) < len(conditions):
+        return None
+    predicate = join_disjunction(known)
+    meanings = dict(project.columns)
+    if not all(isinstance(meanings[name], Column) for name in columns_of(predicate)):
+        return None
+    return substitute_columns(predicate, meanings)
+
+
+def _own_condition(term: Step | Absent, answers: set[str]) -> Scalar | None:
+    """The part of a term's condition that looks at the event at hand only.
 
     `answers`: columns that functions in Python make, which the host does not have.
     """
     alone = [part for part in split_conjunction(term.condition) if _looks_at_one(part, term.variable)]
-    parts = [condition_sql(part) for part in alone if answers.isdisjoint(list_columns(part))]
+    parts = [condition_value(part) for part in alone if answers.isdisjoint(list_columns(part))]
     own = [part for part in parts if part is not None]
     return join_conjunction(own) if own else None
 
@@ -72,3 +83,22 @@ def _own_condition(term: Step | Absent, answers: set[str]) -> str | None:
 def _looks_at_one(condition: Expression, variable: str) -> bool:
     leaves = list_leaves(condition)
     return bool(leaves) and all(isinstance(leaf, Cell) and leaf.position == Position((variable,)) for leaf in leaves)
+
+
+def _saves_events(estimate: Estimate, vertex: str) -> bool:
+    """What is dropped would have cost the sequence more than the filter costs every event."""
+    graph = estimate.graph
+    found = [_find_predicate(graph, vertex, port, layout) for port, layout in enumerate(graph.inputs(vertex))]
+    return any(
+        (1 - PASSING) * estimate.ipe(vertex) > ipe_of_value(predicate) for predicate in found if predicate is not None
+    )
+
+
+DROP_IRRELEVANT_EVENTS = Rule(
+    name="drop_irrelevant_events",
+    looks_at=(Sequence,),
+    apply=drop_irrelevant_events,
+    safe="strategies that skip events skip these anyway; where every event is a neighbour nothing is dropped",
+    gain="events that fit no step never leave the host",
+    pays=_saves_events,
+)

@@ -14,30 +14,32 @@ files themselves, and take half as long again where events come through the JVM.
 
 from __future__ import annotations
 
+from cepheid.cost.estimate import Estimate, guess_ipe
 from cepheid.graph.operators import HostWindow, WindowAggregate
 from cepheid.graph.operators.window_aggregate import Arrangement
 from cepheid.graph.query_graph import QueryGraph
 from cepheid.kernel.window import Evaluation, Summary
+from cepheid.rewrite.rule import Rule
 
 OF_NUMBERS = frozenset(("sum", "avg", "stddev_samp", "stddev_pop", "var_samp", "var_pop"))
 OF_ANYTHING = frozenset(("count", "count_distinct", "min", "max"))
 TOLD = frozenset(("key", "group", "summary", "start", "end", "moment"))
 
 
-def leave_windows_to_host(graph: QueryGraph) -> QueryGraph | None:
-    for vertex, node in graph.vertices.items():
-        if isinstance(node, WindowAggregate) and _is_grouping(node):
-            return graph.with_node(
-                vertex,
-                HostWindow(
-                    window=node.program.window,
-                    summaries=node.program.summaries,
-                    cells=node.cells,
-                    keys=node.keys,
-                    groups=node.groups,
-                ),
-            )
-    return None
+def leave_windows_to_host(graph: QueryGraph, vertex: str) -> QueryGraph | None:
+    node = graph.vertices[vertex]
+    assert isinstance(node, WindowAggregate), "the rule looks at windows"
+    return graph.with_node(vertex, _as_grouping(node)) if _is_grouping(node) else None
+
+
+def _as_grouping(node: WindowAggregate) -> HostWindow:
+    return HostWindow(
+        window=node.program.window,
+        summaries=node.program.summaries,
+        cells=node.cells,
+        keys=node.keys,
+        groups=node.groups,
+    )
 
 
 def _is_grouping(node: WindowAggregate) -> bool:
@@ -61,3 +63,19 @@ def _means_the_same(summary: Summary) -> bool:
     if summary.function in OF_NUMBERS:
         return summary.column_kind in ("int", "float")
     return summary.function in OF_ANYTHING
+
+
+def _is_cheaper(estimate: Estimate, vertex: str) -> bool:
+    node = estimate.graph.vertices[vertex]
+    assert isinstance(node, WindowAggregate), "the rule looks at windows"
+    return guess_ipe(_as_grouping(node)) < estimate.ipe(vertex)
+
+
+LEAVE_WINDOWS_TO_HOST = Rule(
+    name="leave_windows_to_host",
+    looks_at=(WindowAggregate,),
+    apply=leave_windows_to_host,
+    safe="the time of an event alone says which window it is in, and these aggregates mean the same at the host",
+    gain="events are not carried to another process",
+    pays=_is_cheaper,
+)

@@ -14,6 +14,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from cepheid.graph.operators import Project, RowPattern, Sequence
+from cepheid.graph.operators.project import event_layout
 from cepheid.graph.predicate import read_by_predicates
 from cepheid.graph.query_graph import QueryGraph
 from cepheid.kernel.expression import (
@@ -28,17 +29,18 @@ from cepheid.kernel.expression import (
     split_conjunction,
 )
 from cepheid.kernel.pattern import Absent, AnyOrder, Choice, SequenceItem, Step
-from cepheid.rewrite.condition_sql import condition_sql
-from cepheid.rewrite.sql_text import substitute_columns
+from cepheid.rewrite.condition_value import condition_value
+from cepheid.rewrite.rule import Rule
+from cepheid.scalars.value import substitute_columns
 
 
-def move_conditions_to_host(graph: QueryGraph) -> QueryGraph | None:
-    for vertex, node in graph.vertices.items():
-        if isinstance(node, RowPattern | Sequence):
-            for port, layout in enumerate(graph.inputs(vertex)):
-                changed = _move_one(graph, vertex, node, port, layout)
-                if changed is not None:
-                    return changed
+def move_conditions_to_host(graph: QueryGraph, vertex: str) -> QueryGraph | None:
+    node = graph.vertices[vertex]
+    assert isinstance(node, RowPattern | Sequence), "the rule looks at patterns"
+    for port, layout in enumerate(graph.inputs(vertex)):
+        changed = _move_one(graph, vertex, node, port, layout)
+        if changed is not None:
+            return changed
     return None
 
 
@@ -53,12 +55,12 @@ def _move_one(graph: QueryGraph, vertex: str, node: RowPattern | Sequence, port:
         columns = {cell.column for cell in list_cells(part)}
         others = [other for other in _all_parts(node) if other != part]
         read_elsewhere = carried | {column for other in others for column in list_columns(other)}
-        sql = condition_sql(part)
-        if sql is None or not columns - read_elsewhere or not columns <= set(meanings):
+        value = condition_value(part)
+        if value is None or not columns - read_elsewhere or not columns <= set(meanings):
             continue
+        tested = substitute_columns(value, meanings)
         name = f"_p{port}_{sum(known.startswith('_p') for known in meanings)}"
-        tested = (name, substitute_columns(sql, meanings))
-        graph = graph.with_node(layout, replace(project, columns=(*project.columns, tested)))
+        graph = graph.with_node(layout, event_layout([*project.columns, (name, tested)]))
         flag = Cell(name, "bool", position)
         return graph.with_node(vertex, _replace_part(node, part, flag))
     return None
@@ -114,3 +116,15 @@ def _replace_part(node: RowPattern | Sequence, old: Expression, new: Expression)
         conditions = tuple((variable, rebuild(condition)) for variable, condition in node.program.conditions)
         return replace(node, program=replace(node.program, conditions=conditions))
     return replace(node, program=replace(node.program, items=tuple(map(rebuild_item, node.program.items))))
+
+
+MOVE_CONDITIONS_TO_HOST = Rule(
+    name="move_conditions_to_host",
+    looks_at=(
+        RowPattern,
+        Sequence,
+    ),
+    apply=move_conditions_to_host,
+    safe="the condition sees one event, before and after, and a null is no match either way",
+    gain="one bit of each event is carried to the engines instead of a column",
+)

@@ -12,32 +12,33 @@ from __future__ import annotations
 
 from cepheid.graph.operators import Filter, Project
 from cepheid.graph.query_graph import QueryGraph
-from cepheid.rewrite.sql_text import (
-    columns_of,
-    is_plain_column,
-    join_conjunction,
-    split_conjunction,
-    substitute_columns,
+from cepheid.rewrite.rule import Rule
+from cepheid.scalars.value import Column, columns_of, join_conjunction, split_conjunction, substitute_columns
+
+
+def push_filter_below_project(graph: QueryGraph, vertex: str) -> QueryGraph | None:
+    node = graph.vertices[vertex]
+    (below,) = graph.inputs(vertex)
+    project = graph.vertices[below]
+    if not isinstance(node, Filter) or not isinstance(project, Project) or graph.outputs(below) != [vertex]:
+        return None
+    meanings = {name: value for name, value in project.columns if isinstance(value, Column)}
+    parts = split_conjunction(node.predicate)
+    movable = [part for part in parts if columns_of(part) <= meanings.keys()]
+    if not movable:
+        return None
+    lowered = Filter(predicate=join_conjunction([substitute_columns(part, meanings) for part in movable]))
+    staying = [part for part in parts if part not in movable]
+    if not staying:
+        return graph.with_node(vertex, lowered).swap_with_input(vertex)
+    graph = graph.with_node(vertex, Filter(predicate=join_conjunction(staying)))
+    return graph.insert_above(graph.inputs(below)[0], lowered, only_for=below)
+
+
+PUSH_FILTER_BELOW_PROJECT = Rule(
+    name="push_filter_below_project",
+    looks_at=(Filter,),
+    apply=push_filter_below_project,
+    safe="the filter reads only columns that the projection passes on unchanged",
+    gain="what is filtered out is not projected, and the filter gets nearer to the producer",
 )
-
-
-def push_filter_below_project(graph: QueryGraph) -> QueryGraph | None:
-    for vertex, node in graph.vertices.items():
-        if not isinstance(node, Filter):
-            continue
-        (below,) = graph.inputs(vertex)
-        project = graph.vertices[below]
-        if not isinstance(project, Project) or graph.outputs(below) != [vertex]:
-            continue
-        meanings = {name: sql for name, sql in project.columns if is_plain_column(sql)}
-        parts = split_conjunction(node.predicate)
-        movable = [part for part in parts if columns_of(part) <= set(meanings)]
-        if not movable:
-            continue
-        lowered = Filter(predicate=join_conjunction([substitute_columns(part, meanings) for part in movable]))
-        staying = [part for part in parts if part not in movable]
-        if not staying:
-            return graph.with_node(vertex, lowered).swap_with_input(vertex)
-        graph = graph.with_node(vertex, Filter(predicate=join_conjunction(staying)))
-        return graph.insert_above(graph.inputs(below)[0], lowered, only_for=below)
-    return None

@@ -7,7 +7,7 @@ from pathlib import Path
 from cepheid.application import Application, compile_application, read_application
 from cepheid.cost.profile_file import read_profile
 from cepheid.errors import CepheidError, InvalidInput
-from cepheid.language.expressions.scope import Describe
+from cepheid.language.expressions.host_types import Describe
 from cepheid.simulation.arrivals import Arrivals, make_arrivals
 from cepheid.simulation.scenario import Scenario
 from cepheid.simulation.scenarios.graph_scenario import scenario_of_graph

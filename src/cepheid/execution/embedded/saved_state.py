@@ -1,0 +1,107 @@
+"""A snapshot as it is read back: which engine's state belongs to which vertex, and what became of each query.
+
+State is kept under the digests of vertices.  So a snapshot of {a, b} opens for {b, a}, for {a}, and for {a, b, c}, in
+which c begins empty; a query that has changed is refused by name, or, if the user says so, begins anew while others
+keep what they know.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from cepheid.errors import SnapshotMismatch
+from cepheid.execution.blob import read_blob, write_blob
+
+OnChange = Literal["refuse", "restart"]
+Vertices = Mapping[str, str]  # by digest: what people are told
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Restored:
+    """What became of each query, by name, when a snapshot was opened.
+
+    kept: goes on where it was; empty: was not in the snapshot, and begins with nothing; restarted: has changed, and
+    begins with nothing; dropped: was in the snapshot, and is not among the queries.
+    """
+
+    kept: tuple[str, ...] = ()
+    empty: tuple[str, ...] = ()
+    restarted: tuple[str, ...] = ()
+    dropped: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SavedEngine:
+    header: dict[str, Any]
+    parts: list[bytes]
+
+    @property
+    def digests(self) -> list[str]:
+        found: list[str] = self.header["digests"]
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class SavedState:
+    """queries: the stateful vertices of each, as the snapshot knew them."""
+
+    queries: dict[str, Vertices]
+    engines: list[SavedEngine]
+
+    @staticmethod
+    def read(blob: bytes) -> SavedState:
+        header, parts = read_blob(blob)
+        if "queries" not in header:
+            raise SnapshotMismatch(
+                "this snapshot was written by a version that did not know its queries",
+                hint="start without it, or with the version that wrote it",
+            )
+        engines = []
+        for told in header["engines"]:
+            engines.append(SavedEngine(told, parts[: told["parts"]]))
+            parts = parts[told["parts"] :]
+        return SavedState(header["queries"], engines)
+
+    def find(self, digest: str) -> int | None:
+        """The number of the engine that knows the vertex."""
+        return next((number for number, engine in enumerate(self.engines) if digest in engine.digests), None)
+
+    def compare(self, queries: Mapping[str, Vertices], on_change: OnChange) -> Restored:
+        """What becomes of each query; queries: those that are opened now."""
+        kept, empty, restarted = [], [], []
+        for name, vertices in queries.items():
+            missing = [digest for digest in vertices if self.find(digest) is None]
+            if not missing:
+                kept.append(name)
+            elif name not in self.queries:
+                empty.append(name)
+            elif on_change == "restart":
+                restarted.append(name)
+            else:
+                raise _tell_change(name, self.queries[name], vertices)
+        dropped = tuple(name for name in self.queries if name not in queries)
+        return Restored(kept=tuple(kept), empty=tuple(empty), restarted=tuple(restarted), dropped=dropped)
+
+
+def write_saved_state(queries: Mapping[str, Vertices], engines: list[SavedEngine]) -> bytes:
+    headers = [{**engine.header, "parts": len(engine.parts)} for engine in engines]
+    parts = [part for engine in engines for part in engine.parts]
+    return write_blob({"queries": {name: dict(each) for name, each in queries.items()}, "engines": headers}, parts)
+
+
+def _tell_change(name: str, before: Vertices, now: Vertices) -> SnapshotMismatch:
+    """Which vertex it is that changed, and from what."""
+    fresh = [told for digest, told in now.items() if digest not in before]
+    gone = [told for digest, told in before.items() if digest not in now]
+    was = next((told for told in gone if _kind(told) == _kind(fresh[0])), None)
+    change = f"it is now {fresh[0]}" + ("" if was is None else f", and was {was}")
+    return SnapshotMismatch(
+        f'query "{name}" has changed since the snapshot was taken: {change}',
+        hint='open it with the old text, or with on_change="restart": it begins empty, other queries keep their state',
+    )
+
+
+def _kind(described: str) -> str:
+    return described.partition(": ")[2].partition("(")[0]

@@ -1,0 +1,161 @@
+"""Between syntax trees and values: what the parser read becomes a value, and a value becomes the SQL of a host.
+
+    exp.GT(this=exp.Column("delay"), expression=exp.Literal("5"))  <=>  Operation("gt", this=..., expression=...)
+
+Values have no parentheses: they are put back where an operator stands under another one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any
+
+import sqlglot
+from sqlglot import exp
+from sqlglot.errors import ParseError
+
+from cepheid.scalars.value import (
+    Column,
+    Literal,
+    Operation,
+    Part,
+    Scalar,
+    join_conjunction,
+    join_disjunction,
+    split_conjunction,
+    split_disjunction,
+)
+
+DIALECT = "trino"  # what texts between our parser and the hosts are written in
+_OPERATORS = (exp.Binary, exp.Unary, exp.Between, exp.In, exp.Bracket, exp.AtTimeZone, exp.Interval, exp.Collate)
+_LOOSE = (exp.Binary, exp.Not, exp.Between, exp.In, exp.AtTimeZone, exp.Lambda, exp.Collate)
+_TIGHT = (exp.Dot, exp.Escape, exp.Pow)  # binary for the parser, but not written as operators between operands
+
+
+# --- from the tree ---------------------------------------------------------------------------------------
+def read_value(tree: exp.Expr) -> Scalar:
+    """The tree as a value."""
+    match tree:
+        case exp.Paren(this=inner):
+            return read_value(inner)
+        case exp.Column() if not tree.table and not tree.args.get("db") and isinstance(tree.this, exp.Identifier):
+            return Column(tree.name)
+        case exp.Literal(this=text):
+            return Literal(text, tree.is_string)
+        case exp.And():
+            return join_conjunction([read_value(tree.left), read_value(tree.right)])
+        case exp.Or():
+            return join_disjunction([read_value(tree.left), read_value(tree.right)])
+    parts = ((name, _read_part(value)) for name, value in sorted(tree.args.items()) if _says_something(value))
+    return Operation(tree.key, tuple(parts))
+
+
+def _says_something(value: Any) -> bool:
+    return value is not None and not (isinstance(value, list) and not value)  # False may say a lot: UNION ALL
+
+
+def _read_part(value: Any) -> Part:
+    if isinstance(value, exp.Expr):
+        return read_value(value)
+    if isinstance(value, list | tuple):
+        return tuple(_read_part(each) for each in value)
+    if isinstance(value, exp.DType):
+        return value.value
+    assert isinstance(value, str | int | float | bool), f"a tree has a {type(value).__name__} in it"
+    return value
+
+
+def read_condition(text: str) -> Scalar | None:
+    """A condition that stands alone, as a value; None if it is none."""
+    try:
+        return read_value(sqlglot.parse_one(text, dialect=DIALECT))
+    except ParseError:
+        return None
+
+
+# --- to the tree and to text -----------------------------------------------------------------------------
+def write_tree(value: Scalar) -> exp.Expr:
+    """The value as a tree."""
+    match value:
+        case Column(name=name):
+            return exp.Column(this=exp.Identifier(this=name, quoted=True))
+        case Literal(text=text, is_text=is_text):
+            return exp.Literal(this=text, is_string=is_text)
+        case Operation(kind="and"):
+            return _join_trees(exp.And, split_conjunction(value))
+        case Operation(kind="or"):
+            return _join_trees(exp.Or, split_disjunction(value))
+    kind = exp.EXPR_CLASSES[value.kind]
+    is_operator = issubclass(kind, _OPERATORS) and not issubclass(kind, _TIGHT)
+    known = dict(value.parts)
+    names = [name for name in kind.arg_types if name in known]  # in the order in which functions take them
+    parts = {name: _write_part(known[name], is_operator) for name in dict.fromkeys((*names, *known))}
+    if kind is exp.DataType:
+        parts["this"] = exp.DType(parts["this"])
+    return kind(**parts)
+
+
+def _join_trees(kind: type[exp.Expr], operands: tuple[Scalar, ...]) -> exp.Expr:
+    first, *others = map(_write_operand, operands)
+    for other in others:
+        first = kind(this=first, expression=other)
+    return first
+
+
+def _write_part(part: Part, under_operator: bool) -> Any:
+    if isinstance(part, tuple):
+        return [_write_part(each, under_operator=False) for each in part]
+    if isinstance(part, Column | Literal | Operation):
+        return _write_operand(part) if under_operator else write_tree(part)
+    return part
+
+
+def _write_operand(value: Scalar) -> exp.Expr:
+    tree = write_tree(value)
+    return exp.Paren(this=tree) if isinstance(tree, _LOOSE) and not isinstance(tree, _TIGHT) else tree
+
+
+@lru_cache(maxsize=16384)
+def write_sql(value: Scalar, dialect: str = DIALECT) -> str:
+    """The value in the SQL of a host: duckdb or spark; trino between our own parts."""
+    if isinstance(value, Column) and dialect in ("trino", "duckdb"):
+        return '"' + value.name.replace('"', '""') + '"'
+    tree = write_tree(value)
+    if dialect == DIALECT:
+        return tree.sql(dialect=DIALECT)
+    # the parser knows things that only the text says, such as which division is meant: so it reads it once more
+    return sqlglot.transpile(f"SELECT {tree.sql(dialect=DIALECT)}", read=DIALECT, write=dialect)[0].removeprefix(
+        "SELECT "
+    )
+
+
+@lru_cache(maxsize=16384)
+def translate_value(value: Scalar, dialect: str) -> Scalar:
+    """The value as the SQL of a host says it: what that SQL leaves to conversions of its own is spelt out."""
+    return read_value(sqlglot.parse_one(write_sql(value, dialect), dialect=dialect))
+
+
+def write_host_tree(value: Scalar, dialect: str) -> str:
+    """The text of a value that is in the host's own terms already (translate_value)."""
+    return write_tree(value).sql(dialect=dialect)
+
+
+def write_query(query: Scalar, dialect: str, tables: Mapping[str, str] | None = None) -> str:
+    """A whole query in the SQL of a host; tables: other names for those that it reads."""
+    tree = sqlglot.parse_one(write_tree(query).sql(dialect=DIALECT), dialect=DIALECT)
+    return _write_renamed(tree, dialect, tables or {})
+
+
+def translate_text(sql: str, dialect: str, tables: Mapping[str, str] | None = None) -> str:
+    """The same for a query that is text between our own parts."""
+    return _write_renamed(sqlglot.parse_one(sql, dialect=DIALECT), dialect, tables or {})
+
+
+def _write_renamed(tree: exp.Expr, dialect: str, tables: Mapping[str, str]) -> str:
+    for table in tree.find_all(exp.Table) if tables else ():
+        if table.name in tables:
+            if not table.alias:
+                table.set("alias", exp.TableAlias(this=exp.to_identifier(table.name, quoted=True)))
+            table.set("this", exp.to_identifier(tables[table.name]))
+    return tree.sql(dialect=dialect)
