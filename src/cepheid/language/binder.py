@@ -23,6 +23,7 @@ from cepheid.graph.operators import Filter, Project, Relation, RowPattern, Sink,
 from cepheid.graph.operators.project import quote_name
 from cepheid.graph.query_graph import QueryGraph
 from cepheid.language.catalog import Catalog
+from cepheid.language.expressions.aggregates import CHOICE_HINT
 from cepheid.language.expressions.scope import Describe, EventInput
 from cepheid.language.parsing.dialect import CHANGES, OUTPUT
 from cepheid.language.parsing.parser import span_of
@@ -58,7 +59,8 @@ def bind_query(parsed: ParsedQuery, known: Catalog, graph: QueryGraph, name: str
             return known.describe(sql, tables)
         except ParseError as problem:  # our dialect reads a little more than can be written for the host
             message = str(problem).split(". ", 1)[0]
-            raise InvalidQuery(f"the host's SQL engine cannot be told this: {message}") from problem
+            hint = "write this part as Trino would read it"
+            raise InvalidQuery(f"the host's SQL engine cannot be told this: {message}", hint=hint) from problem
 
     return _Binder(known, ask, graph).bind(parsed, name)
 
@@ -173,7 +175,9 @@ class _Binder:
                 try:
                     ask(row, measure)
                 except InvalidQuery:
-                    raise NotSupportedYet("this aggregate over the rows of a match", span=span) from None
+                    raise NotSupportedYet(
+                        "this aggregate over the rows of a match", span=span, hint=CHOICE_HINT
+                    ) from None
             raise
 
     def expand_stars(self, clause: PatternWindowClause, names: list[str]) -> None:
@@ -186,7 +190,8 @@ class _Binder:
             if not isinstance(star, exp.Star):
                 continue
             if any(star.args.values()):
-                raise NotSupportedYet(f'"{item.sql()}" beside a row pattern in WINDOW', span=span_of(item))
+                hint = "name the columns one by one"
+                raise NotSupportedYet(f'"{item.sql()}" beside a row pattern in WINDOW', span=span_of(item), hint=hint)
             columns = [exp.column(name, quoted=True) for name in names]
             for column in columns:
                 column.this.meta.update(star.meta)

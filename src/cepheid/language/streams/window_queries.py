@@ -122,5 +122,5 @@ def describe_parts(
             try:
                 binder.describe(f"SELECT {write_sql(sql)} AS x FROM _input", given)
             except InvalidQuery as problem:
-                raise InvalidQuery(problem.message, span=span_of(sql) or otherwise) from None
+                raise InvalidQuery(problem.message, span=span_of(sql) or otherwise, hint=problem.hint) from None
         raise whole from None
