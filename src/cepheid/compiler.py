@@ -61,7 +61,8 @@ def compile_query(query: Query | Mapping[str, Query], known: Catalog, rules: tup
     bound, parsed_queries = QueryGraph(), []
     for name, each in named.items():
         if not isinstance(each, str | Pattern):
-            raise InvalidInput(f"the query is a {type(each).__name__}, not text or a pattern")
+            hint = 'write it as SQL in a string, or begin it with cep.pattern("a")'
+            raise InvalidInput(f"the query is a {type(each).__name__}, not text or a pattern", hint=hint)
         parsed = parse_query(each) if isinstance(each, str) else parse_pattern(each, known.schemas)
         try:
             bound = bind_query(parsed, known, bound, name)

@@ -76,7 +76,7 @@ def _check_place(absence: Absence, place: _Place) -> None:
     shown = f"NOT {absence.variable}"
     if place.inside is not None:
         repeats = place.inside != "PERMUTE"
-        apart = f"a {shown} c {shown} c" if repeats else f"(a {shown} c | c a)"
+        apart = f"x {shown} y {shown} y" if repeats else f"(x {shown} y | y x)"
         raise NotSupportedYet(f"NOT inside {place.inside}", span=absence.span, hint=f"write the cases out: {apart}")
     if place.before != ROW and "absence" not in place.before:
         raise NotSupportedYet(
