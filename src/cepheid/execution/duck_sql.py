@@ -65,7 +65,7 @@ def _suggest_repair(told: str) -> str:
     _, _, candidates = told.partition("Candidate functions:\n")
     if candidates:
         first = candidates.split(" ->", 1)[0].strip().replace('"', "").replace(", /", "")
-        is_call = first[0].isalpha()
+        is_call = first[:1].isalpha()
         return f"it takes for instance {first}; cast what you have" if is_call else "cast one side to the other's type"
     if "must appear in the GROUP BY clause" in told:
         return "add it to GROUP BY, or put it into an aggregate"

@@ -58,6 +58,8 @@ class Table:
         return value
 
     def choice(self, key: str, known: Collection[str], default: str | Missing = REQUIRED) -> str:
+        if isinstance(default, Missing):
+            self.value(key, hint=f'write {key} = "{next(iter(known), "")}"; known: {", ".join(known)}')
         value = self.text(key, default)
         if value not in known:
             raise self.mistake(f'has an unknown {key}: "{value}"', key, hint=suggest_name(value, known))
