@@ -111,7 +111,8 @@ def add_query(
 def _compile_one(name: str, query: Query, catalog: Catalog, host: Host, beliefs: Beliefs) -> CompiledQuery:
     if not isinstance(query, str | Pattern):
         raise InvalidInput(
-            f"the query is a {type(query).__name__}, not text or a pattern", hint="give SQL, or cep.pattern(...)"
+            f"the query is a {type(query).__name__}, not text or a pattern",
+            hint='write it as SQL in a string, or begin it with cep.pattern("a")',
         )
     parsed = parse_query(query) if isinstance(query, str) else parse_pattern(query, catalog.schemas)
     try:

@@ -67,7 +67,8 @@ def draw_place(text: str, span: Span, origin: str) -> list[str]:
     line = text[line_start : line_end if line_end >= 0 else len(text)]
     number = text.count("\n", 0, start) + 1
     column = start - line_start
-    width = max(1, min(span.end, line_start + len(line)) - start)
+    end = min(_close_call(text, start, span.end), line_start + len(line))
+    width = max(1, end - start)
     gutter = len(str(number))
     padding = "".join("\t" if character == "\t" else " " for character in line[:column])
     return [
@@ -75,6 +76,15 @@ def draw_place(text: str, span: Span, origin: str) -> list[str]:
         f"{number} | {line}",
         f"{' ' * gutter} | {padding}{'^' * width}",
     ]
+
+
+def _close_call(text: str, start: int, end: int) -> int:
+    """The place of a call ends behind its last argument: go on to the parenthesis that closes it."""
+    for _ in range(text.count("(", start, end) - text.count(")", start, end)):
+        if text[end : end + 1] != ")":
+            break
+        end += 1
+    return end
 
 
 def suggest_name(wrong: str, known: Iterable[str]) -> str:

@@ -173,7 +173,7 @@ def _check_address(url: Any) -> None:
 
 def _check_name(what: str, name: Any) -> None:
     if not isinstance(name, str) or not name or "\0" in name:
-        raise InvalidInput(f"{name!r} is not the name of a {what}")
+        raise InvalidInput(f"{name!r} is not the name of a {what}", hint='give text, for instance "stops"')
 
 
 def _check_count(what: str, count: Any) -> None:

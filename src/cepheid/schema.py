@@ -45,7 +45,8 @@ def read_table(name: str, value: Any) -> pa.Table:
     try:
         table = value if isinstance(value, pa.Table) else pa.table(value)
     except (pa.ArrowException, TypeError, ValueError) as problem:
-        raise InvalidInput(f'"{name}" is not a table: {problem}') from problem
+        hint = 'give lists of one length and type each, as in {"bus": [1, 2], "delay": [0.5, 3.0]}'
+        raise InvalidInput(f'"{name}" is not a table: {problem}', hint=hint) from problem
     _check_columns(name, table.schema)
     plain = _without_views(table.schema)
     table = table if plain is table.schema else table.cast(plain)
@@ -89,7 +90,7 @@ def _without_views(schema: pa.Schema) -> pa.Schema:
 def _check_columns(name: str, schema: pa.Schema) -> None:
     """SQL ignores the case of names, so two columns must differ in more than that."""
     if not schema.names:
-        raise InvalidInput(f'"{name}" has no columns')
+        raise InvalidInput(f'"{name}" has no columns', hint="give it at least a time to order events by")
     seen: set[str] = set()
     for column in schema.names:
         if column.lower() in seen:
@@ -128,7 +129,8 @@ def fit_schema(name: str, table: pa.Table, schema: pa.Schema) -> pa.Table:
     try:
         return chosen.cast(schema)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, ValueError) as problem:
-        raise InvalidInput(f'a batch of "{name}" does not fit its schema: {problem}') from problem
+        hint = "cast it before you push it; batch.cast(schema, safe=False) cuts what does not fit"
+        raise InvalidInput(f'a batch of "{name}" does not fit its schema: {problem}', hint=hint) from problem
 
 
 def _family(arrow_type: pa.DataType) -> str:

@@ -386,7 +386,8 @@ def test_mistake_is_told_with_code_place_and_next_step(
     error, found = tell(query)
     assert error.code == code, str(error)
     assert found == place if place is not None else found, str(error)
-    assert hint is None or (error.hint and hint in error.hint), str(error)
+    assert error.hint, str(error)
+    assert hint is None or hint in error.hint, str(error)
     assert str(error).count("\n") <= 6, "an error is told in a few lines"
 
 

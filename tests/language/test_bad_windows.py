@@ -75,8 +75,8 @@ def test_mistake_is_told_with_code_place_and_next_step(
     if place is not None:
         assert problem.span is not None, problem
         assert query[problem.span.start : problem.span.end] == place, problem
-    if hint is not None:
-        assert hint in (problem.hint or ""), problem
+    assert problem.hint, problem
+    assert hint is None or hint in problem.hint, problem
 
 
 def test_state_without_bound_is_told() -> None:

@@ -53,7 +53,7 @@ SIMULATION_KEYS = ("duration_s", "tick_s", "network_delay_s", "iterations", "clo
 
 
 def read_application(path: Path) -> Application:
-    text = read_text(path, "application")
+    text = read_text(path, "application", hint=f"paths start from {Path.cwd()}")
     with places_in(text, path):
         return _read_application(parse_table(text, "the application", PARTS), path)
 
@@ -71,7 +71,7 @@ def _read_application(top: Table, path: Path) -> Application:
     tables = {name: _read_schema(name, table, folder) for name, table in top.named_tables("table", "table", TABLE_KEYS)}
     for name in tables:
         if name in sources:
-            raise top.mistake(f'has "{name}" as a source and a table', "table", name)
+            raise top.mistake(f'has "{name}" as a source and a table', "table", name, hint="rename one of the two")
     return Application(
         path=path,
         sources=sources,
@@ -98,7 +98,7 @@ def _read_source(name: str, table: Table, folder: Path) -> ApplicationSource:
 
 
 def _read_keys(table: Table, schema: pa.Schema) -> float | Mapping[str, float]:
-    if not isinstance(table.value("keys"), dict):
+    if not isinstance(table.value("keys", hint="write keys = { bus = 100 }"), dict):
         return table.number("keys")
     columns = table.table("keys", f"the table of keys of {table.title}")
     for column in columns.fields:

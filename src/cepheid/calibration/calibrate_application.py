@@ -104,7 +104,8 @@ def _make_feed(application: Application, streams: set[str], data: Mapping[str, p
         rate = float(source.arrivals.get("rate_per_s", 0.0)) or StreamShape(source.schema).rate_per_s
         shapes[name] = StreamShape(source.schema, rate, source.keys or KEYS)
     if not shapes:
-        raise InvalidInput("the query reads no stream: there is nothing to calibrate")
+        hint = f"calibrate a query that reads a source in FROM: {', '.join(application.sources)}"
+        raise InvalidInput("the query reads no stream: there is nothing to calibrate", hint=hint)
     made = sample_feed(shapes, events + len(shapes)).tables
     return Feed({name: _use_real(name, table, data.get(name)) for name, table in made.items()})
 

@@ -26,7 +26,10 @@ class Feed:
         """The events of a part of the feed; nothing is copied."""
         total = len(self)
         if begin + count > total:
-            raise InvalidInput(f"{begin + count:,} events are needed, and there are {total:,}")
+            raise InvalidInput(
+                f"{begin + count:,} events are needed, and there are {total:,}",
+                hint="give more events, or ask for fewer",
+            )
         parts = {}
         for name, table in self.tables.items():
             first, last = begin * len(table) // total, (begin + count) * len(table) // total

@@ -16,7 +16,7 @@ def read_query(text: str) -> str:
         return text
     path = Path(text)
     if not path.exists():
-        raise InvalidInput(f'the file "{text}" does not exist')
+        raise InvalidInput(f'the file "{text}" does not exist', hint=f"paths start from {Path.cwd()}")
     return path.read_text()
 
 
@@ -38,7 +38,7 @@ def read_file(path: Path) -> Any:
     import pyarrow.parquet
 
     if not path.exists():
-        raise InvalidInput(f'the file "{path}" does not exist')
+        raise InvalidInput(f'the file "{path}" does not exist', hint=f"paths start from {Path.cwd()}")
     readers = {
         "parquet": pyarrow.parquet.read_table,
         "csv": pyarrow.csv.read_csv,
@@ -51,4 +51,5 @@ def read_file(path: Path) -> Any:
     try:
         return readers[kind](path)
     except (pyarrow.ArrowInvalid, OSError) as problem:
-        raise InvalidInput(f'"{path}" cannot be read: {problem}') from None
+        hint = f"it was read as {kind}; if it is something else, give it that ending"
+        raise InvalidInput(f'"{path}" cannot be read: {problem}', hint=hint) from None

@@ -93,7 +93,8 @@ def _part_words(words: list[str], plan: list[str] | None) -> tuple[Path | None, 
         else:
             raise InvalidInput(f'"{word}" belongs to a plan', hint=f"--plan latency_p99=2s {word}")
     if len(files) > 1:
-        raise InvalidInput(f'one scenario at a time, not "{files[0]}" and "{files[1]}"')
+        hint = "simulate them one by one; --sweep varies one scenario"
+        raise InvalidInput(f'one scenario at a time, not "{files[0]}" and "{files[1]}"', hint=hint)
     return Path(files[0]) if files else None, goals
 
 
@@ -107,11 +108,12 @@ def _prepare_target(target: Path | None, ending: str) -> None:
     if target is None:
         return
     if target.suffix.lower() != ending:
-        raise InvalidInput(f'"{target}" does not end in {ending}')
+        raise InvalidInput(f'"{target}" does not end in {ending}', hint=f"name it for instance result{ending}")
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
     except OSError as problem:
-        raise InvalidInput(f'"{target}" cannot be written: {problem}') from None
+        hint = "choose a folder that you may write to"
+        raise InvalidInput(f'"{target}" cannot be written: {problem}', hint=hint) from None
 
 
 def _load_strategies(module: str) -> None:

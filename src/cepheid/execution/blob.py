@@ -17,6 +17,7 @@ import pyarrow as pa
 from cepheid.errors import SnapshotMismatch
 
 MAGIC = b"CEPH1\n"
+SNAPSHOT_HINT = "give the bytes of snapshot(), whole and unchanged"
 
 
 def write_blob(header: Mapping[str, Any], parts: list[bytes]) -> bytes:
@@ -38,7 +39,7 @@ def read_blob(blob: bytes) -> tuple[dict[str, Any], list[bytes]]:
             start += length
         return json.loads(parts[0]), parts[1:]
     except (ValueError, struct.error, IndexError) as problem:
-        raise SnapshotMismatch(f"this is not a snapshot: {problem}") from None
+        raise SnapshotMismatch(f"this is not a snapshot: {problem}", hint=SNAPSHOT_HINT) from None
 
 
 def write_table(table: pa.Table) -> bytes:
@@ -52,4 +53,4 @@ def read_table_bytes(part: bytes) -> pa.Table:
     try:
         return pa.ipc.open_stream(part).read_all()
     except pa.ArrowInvalid as problem:
-        raise SnapshotMismatch(f"this is not a snapshot: {problem}") from None
+        raise SnapshotMismatch(f"this is not a snapshot: {problem}", hint=SNAPSHOT_HINT) from None

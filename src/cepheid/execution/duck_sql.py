@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
+from difflib import get_close_matches
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING
 
@@ -32,7 +34,8 @@ def run_duckdb(sql: str, tables: Mapping[str, pa.Table]) -> pa.Table:
             cursor.register(name, table)
         return cursor.sql(sql).to_arrow_table()
     except duckdb.Error as problem:
-        raise InvalidQuery(f"the host's SQL engine refuses this: {_first_line(problem)}") from None
+        told = f"the host's SQL engine refuses this: {_first_line(problem)}"
+        raise InvalidQuery(told, hint=_suggest_repair(str(problem))) from None
     finally:
         cursor.close()
 
@@ -58,6 +61,26 @@ def write_duckdb(value: Scalar) -> str:
 @lru_cache(maxsize=1024)
 def _write_query(query: Scalar) -> str:
     return write_query(query, "duckdb")
+
+
+def _suggest_repair(told: str) -> str:
+    """DuckDB adds the nearest name, however far it is, or what the arguments of a function may be."""
+    unknown, nearest = re.search(r"with name (\w+)", told), re.search(r'Did you mean "(\w+)"', told)
+    if unknown and nearest and get_close_matches(unknown[1], [nearest[1]]):
+        return f'did you mean "{nearest[1]}"?'
+    _, _, candidates = told.partition("Candidate functions:\n")
+    if candidates:
+        first = candidates.split(" ->", 1)[0].strip().replace('"', "").replace(", /", "")
+        is_call = first[:1].isalpha()
+        return f"it takes for instance {first}; cast what you have" if is_call else "cast one side to the other's type"
+    if "must appear in the GROUP BY clause" in told:
+        return "add it to GROUP BY, or put it into an aggregate"
+    owners = re.search(r"Ambiguous reference .*\(use: '?\"?([^'\")]+)", told)
+    if owners:
+        return f"say which one, for instance {owners[1]}"
+    if unknown:
+        return "write it with functions and types that DuckDB knows, too"
+    return "DuckDB runs this part of the query: write it so that DuckDB takes it"
 
 
 def _first_line(problem: Exception) -> str:

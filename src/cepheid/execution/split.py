@@ -71,7 +71,10 @@ class Splitter:
         answer = np.asarray(function(table))
         ways = len(self.parts)
         if answer.shape != (len(table),) or answer.dtype.kind not in "iu":
-            raise InvalidInput("the function that splits must give one whole number for each event")
+            raise InvalidInput(
+                "the function that splits must give one whole number for each event",
+                hint=f'return an array, as in lambda table: table["bus"].to_numpy() % {ways}',
+            )
         wrong = answer[(answer < 0) | (answer >= ways)]
         if len(wrong):
             raise InvalidInput(f"the function that splits named part {int(wrong[0])} of {ways}", hint="count from 0")

@@ -84,7 +84,8 @@ def read_json(text: str) -> QueryGraph:
         vertices = {entry["id"]: _read_value(entry["node"]) for entry in data["vertices"]}
         edges = tuple(Edge(entry["source"], entry["target"], entry["port"]) for entry in data["edges"])
     except (KeyError, TypeError, ValueError) as problem:
-        raise InvalidInput(f"this is not the JSON of a query graph: {problem!r}") from problem
+        hint = 'take what cep.explain(..., format="json") gives'
+        raise InvalidInput(f"this is not the JSON of a query graph: {problem!r}", hint=hint) from problem
     return QueryGraph(vertices, edges)
 
 
@@ -142,7 +143,8 @@ def _read_value(item: Any) -> Any:
         if "$float" in item:
             return float(item["$float"])
         if item["$"] in ("Predicate", "PythonAggregate"):
-            raise InvalidInput(f'a function in Python cannot be read back from JSON: "{item["function"]}"')
+            told = f'a function in Python cannot be read back from JSON: "{item["function"]}"'
+            raise InvalidInput(told, hint="compile the query again where the function is")
         record = READABLE[item["$"]]
         return record(**{name: _read_value(each) for name, each in item.items() if name != "$"})
     return item

@@ -80,13 +80,14 @@ def _test_absent(condition: Expression, variable: str) -> Expression:
                 if is_own:
                     return Constant(None, leaf.kind)
                 if not position.variables:
-                    raise NotSupportedYet(f'looking back without a variable, in the condition of "{variable}"')
+                    told = f'looking back without a variable, in the condition of "{variable}"'
+                    raise NotSupportedYet(told, hint="say whose event it is, as in FIRST(a.x)")
             case HostCall():
-                raise NotSupportedYet(
-                    f'"{show_scalar(leaf.value)}" over several events, in the condition of NOT "{variable}"'
-                )
+                told = f'"{show_scalar(leaf.value)}" over several events, in the condition of NOT "{variable}"'
+                raise NotSupportedYet(told, hint="apply the function to one event at a time")
             case Aggregate(variables=variables) if not variables or variable in variables:
-                raise NotSupportedYet(f'an aggregate over the events of "NOT {variable}"')
+                told = f'an aggregate over the events of "NOT {variable}"'
+                raise NotSupportedYet(told, hint="aggregate over another variable, as in sum(a.x)")
         return leaf
 
     return _change_leaves(condition, change)

@@ -21,6 +21,7 @@ from cepheid.graph.node import PlanNode
 from cepheid.graph.operators import Filter, Project, Relation, RowPattern, Sink, Source
 from cepheid.graph.query_graph import QueryGraph
 from cepheid.language.catalog import Catalog
+from cepheid.language.expressions.aggregates import CHOICE_HINT
 from cepheid.language.expressions.host_types import HostTypes, select_sql
 from cepheid.language.expressions.scope import EventInput
 from cepheid.language.parsing.dialect import CHANGES, OUTPUT
@@ -165,7 +166,9 @@ class _Binder:
                 try:
                     self.describe(f"SELECT {select_sql((row, measure))} FROM _input", {"_input": given})
                 except InvalidQuery:
-                    raise NotSupportedYet("this aggregate over the rows of a match", span=span) from None
+                    raise NotSupportedYet(
+                        "this aggregate over the rows of a match", span=span, hint=CHOICE_HINT
+                    ) from None
         return self.describe.of_columns(measures.columns, given)
 
     def expand_stars(self, clause: PatternWindowClause, names: list[str]) -> None:
@@ -178,7 +181,8 @@ class _Binder:
             if not isinstance(star, exp.Star):
                 continue
             if any(star.args.values()):
-                raise NotSupportedYet(f'"{item.sql()}" beside a row pattern in WINDOW', span=span_of(item))
+                hint = "name the columns one by one"
+                raise NotSupportedYet(f'"{item.sql()}" beside a row pattern in WINDOW', span=span_of(item), hint=hint)
             columns = [exp.column(name, quoted=True) for name in names]
             for column in columns:
                 column.this.meta.update(star.meta)

@@ -236,7 +236,8 @@ def _place(
         for vertex in query.vertices:
             name = query.placement.get(vertex.id)
             if name is None:
-                raise InvalidInput(f'query "{query.name}": vertex "{vertex.id}" is placed nowhere')
+                hint = "name its machine in the placement of the query"
+                raise InvalidInput(f'query "{query.name}": vertex "{vertex.id}" is placed nowhere', hint=hint)
             if name not in vm_number:
                 hint = suggest_name(name, vm_number)
                 raise InvalidInput(f'query "{query.name}": machine "{name}" does not exist', hint=hint)

@@ -37,7 +37,7 @@ class Run:
 
     def __init__(self, scenario: Scenario, engine: EngineName = "compiled") -> None:
         if scenario.changes and scenario.placements != "vm":
-            raise InvalidInput('changes need placements = "vm"')
+            raise InvalidInput('changes need placements = "vm"', hint="leave placements out of [simulation]")
         self.ticks = list(ticks_of(scenario.duration_s, scenario.tick_s))
         self.tick = 0
         self.situation = first_situation(scenario)

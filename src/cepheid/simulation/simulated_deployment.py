@@ -102,10 +102,12 @@ class SimulatedDeployment:
 
     def _deploy(self, query: object) -> None:
         if not isinstance(query, Query):
-            raise InvalidInput(f"a simulated deployment runs queries of scenarios, not {type(query).__name__}")
+            told = f"a simulated deployment runs queries of scenarios, not {type(query).__name__}"
+            raise InvalidInput(told, hint="give a Query, as in scenario.queries")
         scenario, own = self.run.situation.scenario, {vertex.id for vertex in query.vertices}
         if any(end not in own for edge in query.edges for end in (edge.source, edge.target)):
-            raise NotSupportedYet("deploying a query that shares vertices of another while it runs")
+            told = "deploying a query that shares vertices of another while it runs"
+            raise NotSupportedYet(told, hint="put it into the scenario from the start, or give it vertices of its own")
         if any(each.name == query.name for each in scenario.queries):
             self._change("deploy", query=query.name)  # it was retired, or planned for later
         else:

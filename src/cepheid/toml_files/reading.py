@@ -13,14 +13,15 @@ from cepheid.toml_files.places import find_place
 from cepheid.toml_files.table import Table
 
 
-def read_text(path: Path, what: str, hint: str | None = None) -> str:
+def read_text(path: Path, what: str, hint: str) -> str:
     """hint: where such a file comes from."""
     try:
         return path.read_text(encoding="utf-8")
     except FileNotFoundError:
         raise InvalidInput(f'the {what} "{path}" does not exist', hint=hint) from None
     except (OSError, UnicodeDecodeError) as problem:
-        raise InvalidInput(f'the {what} "{path}" cannot be read: {problem}') from None
+        told = f'the {what} "{path}" cannot be read: {problem}'
+        raise InvalidInput(told, hint="give a file of text in UTF-8 that you may read") from None
 
 
 def parse_table(text: str, title: str, known: Collection[str], kind: type[InvalidInput] = InvalidInput) -> Table:
@@ -28,10 +29,12 @@ def parse_table(text: str, title: str, known: Collection[str], kind: type[Invali
     try:
         return Table(tomllib.loads(text), title, known, kind=kind)
     except RecursionError:
-        raise kind("this is no TOML: brackets stand too deep in one another", span=Span(0, 1)) from None
+        told, hint = "this is no TOML: brackets stand too deep in one another", "write inner tables below [headings]"
+        raise kind(told, span=Span(0, 1), hint=hint) from None
     except ValueError as problem:  # of tomllib, or of a number with thousands of digits
         reason = re.sub(r" \(at [^()]*\)$", "", str(problem))
-        raise kind(f"this is no TOML: {reason}", span=_find_syntax_error(text, str(problem))) from None
+        hint = 'write [table], then lines like name = "text" or rate = 2.5; lists are in brackets'
+        raise kind(f"this is no TOML: {reason}", span=_find_syntax_error(text, str(problem)), hint=hint) from None
 
 
 def _find_syntax_error(text: str, message: str) -> Span:

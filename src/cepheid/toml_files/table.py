@@ -14,6 +14,7 @@ class Missing:
 
 
 REQUIRED: Final = Missing()
+TABLE_HINT = "write { key = value }, or the keys in the lines below a [heading]"
 
 
 class Table:
@@ -35,14 +36,14 @@ class Table:
             if known is not None and key not in known:
                 raise self.mistake(f'has no key "{key}"', key, hint=suggest_name(key, known))
 
-    def mistake(self, problem: str, *way: str | int, hint: str | None = None) -> InvalidInput:
+    def mistake(self, problem: str, *way: str | int, hint: str) -> InvalidInput:
         """way: from here to where it is."""
         return self.kind(f"{self.title} {problem}", where=(*self.where, *way), hint=hint)
 
     def has(self, key: str) -> bool:
         return key in self.fields
 
-    def value(self, key: str, hint: str | None = None) -> Any:
+    def value(self, key: str, hint: str) -> Any:
         if key not in self.fields:
             raise self.mistake(f'lacks the key "{key}"', hint=hint)
         return self.fields[key]
@@ -50,12 +51,15 @@ class Table:
     def text(self, key: str, default: str | Missing = REQUIRED) -> str:
         if key not in self.fields and not isinstance(default, Missing):
             return default
-        value = self.value(key)
+        hint = f'write {key} = "..."'
+        value = self.value(key, hint)
         if not isinstance(value, str) or not value:
-            raise self.mistake(f"needs a text for {key}, not {_show(value)}", key)
+            raise self.mistake(f"needs a text for {key}, not {_show(value)}", key, hint=hint)
         return value
 
     def choice(self, key: str, known: Collection[str], default: str | Missing = REQUIRED) -> str:
+        if isinstance(default, Missing):
+            self.value(key, hint=f'write {key} = "{next(iter(known), "")}"; known: {", ".join(known)}')
         value = self.text(key, default)
         if value not in known:
             raise self.mistake(f'has an unknown {key}: "{value}"', key, hint=suggest_name(value, known))
@@ -73,33 +77,38 @@ class Table:
         """Above zero; `zero`: or zero; `negative`: or any; `endless`: or inf."""
         if key not in self.fields and not isinstance(default, Missing):
             return default
-        value = self.value(key)
+        hint = f"write for instance {key} = 1.5"
+        value = self.value(key, hint)
         if isinstance(value, bool) or not isinstance(value, int | float):
-            raise self.mistake(f"needs a number for {key}, not {_show(value)}", key)
+            raise self.mistake(f"needs a number for {key}, not {_show(value)}", key, hint=hint)
         try:
             number = float(value)
         except OverflowError:
             number = math.inf if value > 0 else -math.inf
         if math.isnan(number) or (math.isinf(number) and not (endless and number > 0.0)):
-            raise self.mistake(f"needs a number that is finite for {key}, not {number:g}", key)
+            raise self.mistake(f"needs a number that is finite for {key}, not {number:g}", key, hint=hint)
         if not negative and (number < 0.0 or (number == 0.0 and not zero)):
-            raise self.mistake(f"needs a number {'of at least' if zero else 'above'} 0 for {key}, not {number:g}", key)
+            least = "of at least" if zero else "above"
+            raise self.mistake(f"needs a number {least} 0 for {key}, not {number:g}", key, hint=hint)
         return number
 
     def whole(self, key: str, default: int | Missing = REQUIRED, *, least: int = 1, most: int = 1_000_000) -> int:
         if key not in self.fields and not isinstance(default, Missing):
             return default
-        value = self.value(key)
+        value = self.value(key, hint=f"write for instance {key} = {least}")
         if isinstance(value, bool) or not isinstance(value, int):
-            raise self.mistake(f"needs a whole number for {key}, not {_show(value)}", key)
+            hint = f"write it without quotes and point, as in {key} = {least}"
+            raise self.mistake(f"needs a whole number for {key}, not {_show(value)}", key, hint=hint)
         if not least <= value <= most:
-            raise self.mistake(f"needs a whole number from {least} to {most:,} for {key}, not {value}", key)
+            hint = f"the nearest is {key} = {least if value < least else most}"
+            raise self.mistake(f"needs a whole number from {least} to {most:,} for {key}, not {value}", key, hint=hint)
         return value
 
     def flag(self, key: str, default: bool) -> bool:
         value = self.fields.get(key, default)
         if not isinstance(value, bool):
-            raise self.mistake(f"needs true or false for {key}, not {_show(value)}", key)
+            hint = f"write {key} = true or {key} = false, without quotes"
+            raise self.mistake(f"needs true or false for {key}, not {_show(value)}", key, hint=hint)
         return value
 
     def table(self, key: str, title: str, known: Collection[str] | None = None, hint: str | None = None) -> Table:
@@ -124,7 +133,7 @@ class Table:
         """Of a list, which may be absent."""
         value = self.fields.get(key, [])
         if not isinstance(value, list):
-            hint = f"write [[{key}]] with double brackets" if isinstance(value, dict) else None
+            hint = f"write [[{key}]] with double brackets" if isinstance(value, dict) else f"write {key} = [...]"
             raise self.mistake(f"needs a list for {key}, not {_show(value)}", key, hint=hint)
         return value
 
@@ -133,7 +142,7 @@ class Table:
     ) -> Table:
         where = (*self.where, *way)
         if not isinstance(fields, dict):
-            raise self.kind(f"{title} must be a table, not {_show(fields)}", where=where, hint=hint)
+            raise self.kind(f"{title} must be a table, not {_show(fields)}", where=where, hint=hint or TABLE_HINT)
         return Table(fields, title, known, where, self.kind)
 
 

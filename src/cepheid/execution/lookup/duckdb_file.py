@@ -43,7 +43,10 @@ class DuckDBFile:
                 self._place,
             ).fetchall()  # DuckDB counts a result as open until it is read to its end
             if not found[0][0]:
-                raise InvalidInput(f'table "{self._database.table}" does not exist in "{self._database.address}"')
+                raise InvalidInput(
+                    f'table "{self._database.table}" does not exist in "{self._database.address}"',
+                    hint="SHOW ALL TABLES in DuckDB lists what there is; schema= names a schema other than main",
+                )
             return connection.sql(f"SELECT * FROM {self._name(connection)} LIMIT 0").to_arrow_table().schema
 
     def fetch(self, keys: pa.Table, columns: list[str]) -> pa.Table:
@@ -80,7 +83,8 @@ class DuckDBFile:
         except (duckdb.OperationalError, duckdb.InterruptException) as problem:
             raise SourceAway(_first_line(problem)) from None
         except duckdb.Error as problem:
-            raise InvalidInput(f'"{self._database.address}" refuses this: {_first_line(problem)}') from None
+            hint = f"see in DuckDB what SELECT * FROM {self._database.table} says"
+            raise InvalidInput(f'"{self._database.address}" refuses this: {_first_line(problem)}', hint=hint) from None
 
     def _connect(self) -> DuckDBPyConnection:
         import duckdb

@@ -196,7 +196,8 @@ class PostgresTable:
 
     def _refusal(self, problem: Exception) -> InvalidInput:
         reason = self._database.hide_secrets(_first_line(problem))
-        return InvalidInput(f'"{self._database.address}" refuses this: {reason}')
+        hint = f"see in psql, as the same user, what SELECT * FROM {self._database.table} says"
+        return InvalidInput(f'"{self._database.address}" refuses this: {reason}', hint=hint)
 
 
 def _read_types(connection: Connection[Any], statement: Any) -> dict[str, _ColumnType]:

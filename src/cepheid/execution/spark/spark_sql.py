@@ -35,7 +35,8 @@ def _run_over(
             return spark.sql(write(views))
     except (AnalysisException, ParseException) as problem:
         told = str(problem).splitlines()[0].partition(" SQLSTATE:")[0]  # its line and place are not the user's
-        raise InvalidQuery(f"Spark SQL refuses this: {told}") from None
+        hint = "write it with functions and types that Spark SQL knows, too"
+        raise InvalidQuery(f"Spark SQL refuses this: {told}", hint=hint) from None
     finally:
         for view in views.values():
             spark.catalog.dropTempView(view)

@@ -24,7 +24,8 @@ UNKNOWN = -2  # not there yet: it may still arrive
 def tabulate_positions(positions: list[Position], variables: tuple[str, ...]) -> npt.NDArray[np.int64]:
     """int64[k, 5]."""
     if len(variables) > MOST_VARIABLES:
-        raise InvalidQuery(f"a pattern can have at most {MOST_VARIABLES} variables, this one has {len(variables)}")
+        told = f"a pattern can have at most {MOST_VARIABLES} variables, this one has {len(variables)}"
+        raise InvalidQuery(told, hint="write variables with one condition as one: b{3} instead of b1 b2 b3")
     numbers = {variable: number for number, variable in enumerate(variables)}
     table = np.zeros((max(1, len(positions)), 5), dtype=np.int64)
     for row, position in enumerate(positions):

@@ -111,7 +111,7 @@ class Automaton:
 def build_automaton(program: SequenceProgram, writer: CodeWriter) -> Automaton:
     terms = program.terms
     if len(terms) > MOST_VARIABLES:
-        raise NotSupportedYet(f"SEQ with more than {MOST_VARIABLES} terms")
+        raise NotSupportedYet(f"SEQ with more than {MOST_VARIABLES} terms", hint="repeat one term: bids+ b[]")
     numbers = {term.variable: number for number, term in enumerate(terms)}
     states, start = _lay_out(program, numbers)
     count = len(states.edges)

@@ -205,7 +205,8 @@ class RowMaker:
     def _pack(self, number: int, column: SummaryColumn) -> State:
         if isinstance(column, ObjectColumn):  # whatever they are: nothing is unpickled from a snapshot
             raise NotSupportedYet(
-                "a snapshot while ISTREAM or DSTREAM of an aggregate in Python waits for the next look"
+                "a snapshot while ISTREAM or DSTREAM of an aggregate in Python waits for the next look",
+                hint="write RSTREAM, or an aggregate of SQL, in queries that snapshots are taken of",
             )
         packed: State = {}
         items = column.items if isinstance(column, ListColumn) else column

@@ -102,7 +102,8 @@ class Follower:
         self.waiting = [run for run in self.waiting if not self.ends_absence(run, row)] + fresh
         self.limit()
         if len(self.runs) + len(self.waiting) + len(self.matches) > RUN_BUDGET:
-            raise PatternTooCostly("SEQ has too many partial matches for the reference twin")
+            told = "SEQ has too many partial matches for the reference twin"
+            raise PatternTooCostly(told, hint="shorten WITHIN, add conditions, or match fewer events")
 
     def advance(self, run: Run, row: int) -> list[Run]:
         """Offer the event to a run; gives what is complete and waits for the end of an absence."""
@@ -168,7 +169,9 @@ class Follower:
         if self.program.limit is None or len(self.runs) <= self.program.limit:
             return
         if self.program.overflow == "refuse":
-            raise PatternTooCostly(f"SEQ has more than {self.program.limit} partial matches of one key")
+            told = f"SEQ has more than {self.program.limit} partial matches of one key"
+            hint = "raise the limit, write DROP OLDEST behind it, shorten WITHIN, or add conditions"
+            raise PatternTooCostly(told, hint=hint)
         self.runs.sort(key=self.rank)
         surplus = len(self.runs) - self.program.limit
         self.dropped += surplus

@@ -38,6 +38,8 @@ OTHERS = (  # aggregates of Trino that sqlglot takes for functions of one row
 OF_NUMBERS = ("sum", "avg", "stddev_samp", "stddev_pop", "var_samp", "var_pop")
 ORDERED = ("min", "max", "min_by", "max_by")
 FACTS = ("CLASSIFIER", "MATCH_NUMBER", "TIMED_OUT", "RUNNING", "FINAL")
+DISTINCT_HINT = "make one column of them in a subquery"
+CHOICE_HINT = "array_agg collects the values; min, max, min_by and max_by choose one"
 CHANGING = (exp.CurrentTimestamp, exp.CurrentDate, exp.CurrentTime, exp.Localtimestamp, exp.Rand, exp.Uuid)
 NUMERIC = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)
 
@@ -113,12 +115,15 @@ def _replace_call(old: exp.Expr, new: exp.Expr) -> exp.Expr:
 
 def _tell_unknown(call: exp.Expr, node: exp.Expr) -> CepheidError:
     if isinstance(call, exp.First | exp.Last) or not is_aggregate(call):
-        return InvalidQuery("FILTER belongs to an aggregate", span=span_of(node))
+        return InvalidQuery(
+            "FILTER belongs to an aggregate", span=span_of(node), hint="write sum(b.x) FILTER (WHERE b.y > 0)"
+        )
     if isinstance(call, exp.WithinGroup | exp.IgnoreNulls | exp.RespectNulls):
-        return NotSupportedYet(f'"{call.sql()}" over the rows of a match', span=span_of(node))
+        in_order = isinstance(call, exp.WithinGroup)
+        hint = "collect the values with array_agg" if in_order else "leave it out: only array_agg keeps nulls"
+        return NotSupportedYet(f'"{call.sql()}" over the rows of a match', span=span_of(node), hint=hint)
     name = call.name.upper() if isinstance(call, exp.Anonymous) else _function_name(call)
-    hint = "array_agg collects the values; min, max, min_by and max_by choose one"
-    return NotSupportedYet(f"the aggregate {name} over the rows of a match", span=span_of(node), hint=hint)
+    return NotSupportedYet(f"the aggregate {name} over the rows of a match", span=span_of(node), hint=CHOICE_HINT)
 
 
 def _function_name(call: exp.Expr) -> str:
@@ -137,12 +142,14 @@ def _read_arguments(written: WrittenAggregate, call: exp.Expr) -> WrittenAggrega
         if written.function in ("min_by", "max_by") and by is None and len(more) == 1:
             by, more = more[0], []
         if more:
-            raise NotSupportedYet("DISTINCT over several columns", span=span_of(call))
+            raise NotSupportedYet("DISTINCT over several columns", span=span_of(call), hint=DISTINCT_HINT)
     if call.args.get("expressions") or call.args.get("count"):
-        raise NotSupportedYet(f'"{call.sql()}" with so many arguments', span=span_of(call))
+        hint = "min_by and max_by take two columns, the other aggregates one"
+        raise NotSupportedYet(f'"{call.sql()}" with so many arguments', span=span_of(call), hint=hint)
     star = argument.this if isinstance(argument, exp.Column) else argument
     if argument is None or (isinstance(star, exp.Star) and (written.function != "count" or distinct)):
-        raise InvalidQuery(f"{_function_name(call)} needs a column", span=span_of(call))
+        hint = f"write {_function_name(call).lower()}(b.x); count(*) counts rows"
+        raise InvalidQuery(f"{_function_name(call)} needs a column", span=span_of(call), hint=hint)
     of_logic = isinstance(call, exp.LogicalAnd | exp.LogicalOr)
     if isinstance(star, exp.Star):
         owner = argument.args.get("table") if isinstance(argument, exp.Column) else None
@@ -159,14 +166,25 @@ def _check_inside(written: WrittenAggregate) -> None:
     for part in written.parts:
         for inner in part.walk():
             if is_aggregate(inner):
-                raise InvalidQuery("an aggregate cannot stand inside another", span=span_of(inner))
+                raise InvalidQuery(
+                    "an aggregate cannot stand inside another",
+                    span=span_of(inner),
+                    hint="make the inner one a measure, and aggregate it in a query around",
+                )
             name = inner.name.upper() if isinstance(inner, exp.Anonymous) else ""
             if isinstance(inner, exp.First | exp.Last) or name in PHYSICAL:
-                raise InvalidQuery("FIRST, LAST, PREV and NEXT cannot stand inside an aggregate", span=span_of(inner))
+                raise InvalidQuery(
+                    "FIRST, LAST, PREV and NEXT cannot stand inside an aggregate",
+                    span=span_of(inner),
+                    hint="name the column alone: sum(b.x) is over all rows of b",
+                )
             if name in FACTS:
-                raise NotSupportedYet(f"{name} inside an aggregate", span=span_of(inner))
+                hint = "choose rows by their variable: sum(b.x) is over the rows of b"
+                raise NotSupportedYet(f"{name} inside an aggregate", span=span_of(inner), hint=hint)
             if isinstance(inner, exp.Query | exp.Exists | exp.Window):
-                raise NotSupportedYet(f"{inner.key.upper()} inside an aggregate", span=span_of(inner) or span_of(part))
+                place = span_of(inner) or span_of(part)
+                hint = "compute it as a column in a subquery, and aggregate that"
+                raise NotSupportedYet(f"{inner.key.upper()} inside an aggregate", span=place, hint=hint)
             if isinstance(inner, CHANGING):
                 raise NotSupportedYet(
                     f"{inner.sql()} inside an aggregate",
@@ -237,14 +255,25 @@ def _check_types(written: WrittenAggregate, column: InputColumn | None, by: Inpu
     place = span_of(written.argument) or span_of(written.node)
     shown = written.argument.sql()
     if written.function in OF_NUMBERS and not any(check(column.type) for check in NUMERIC):
-        raise TypeMismatch(f'"{shown}" of type {column.type} is no number', span=place)
+        raise TypeMismatch(
+            f'"{shown}" of type {column.type} is no number', span=place, hint=suggest_number(shown, column.type)
+        )
     if written.of_logic and not pa.types.is_boolean(column.type):
-        raise TypeMismatch(f'"{shown}" of type {column.type} is neither true nor false', span=place)
+        hint = f"compare it with something: {shown} = ..."
+        raise TypeMismatch(f'"{shown}" of type {column.type} is neither true nor false', span=place, hint=hint)
     compared = by if by is not None else column
     is_compared = written.distinct or written.function in ORDERED
     if is_compared and pa.types.is_nested(compared.type):
         told = "DISTINCT" if written.distinct else written.function
-        raise NotSupportedYet(f"{told} over a column of type {compared.type}", span=place)
+        hint = "take a number, a text or a time out of it in a subquery"
+        raise NotSupportedYet(f"{told} over a column of type {compared.type}", span=place, hint=hint)
+
+
+def suggest_number(shown: str, arrow_type: pa.DataType) -> str:
+    """How to make a number of what is none."""
+    if pa.types.is_timestamp(arrow_type):
+        return f"write to_unixtime({shown})"
+    return f"write CAST({shown} AS DOUBLE)"
 
 
 def _with_kinds(
@@ -252,7 +281,8 @@ def _with_kinds(
 ) -> Aggregate:
     """The same for a condition, where the kernel computes it and must know the kinds."""
     if bound.function == "array_agg":
-        raise NotSupportedYet("array_agg in a condition", span=span_of(written.node))
+        hint = "compare one value: count, min, max, min_by or max_by"
+        raise NotSupportedYet("array_agg in a condition", span=span_of(written.node), hint=hint)
     if column is None or written.argument is None:
         return bound
     if bound.function == "count" and not bound.distinct and column.kind is None:

@@ -57,7 +57,8 @@ def plain_column(written: exp.Expr, clause: str) -> exp.Column:
     if isinstance(inner, exp.Column):
         return inner
     if isinstance(inner, exp.Literal):
-        raise InvalidQuery(f'{clause} needs a column, not "{inner.sql()}"', span=span_of(inner))
+        hint = "write the name of a column; a number does not stand for one here"
+        raise InvalidQuery(f'{clause} needs a column, not "{inner.sql()}"', span=span_of(inner), hint=hint)
     hint = "compute it in a subquery"
     raise NotSupportedYet(f'{clause} an expression ("{inner.sql()}")', span=span_of(inner), hint=hint)
 

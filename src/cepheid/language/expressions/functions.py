@@ -119,4 +119,6 @@ def _check_number(written: exp.Expr, bound: Expression) -> None:
 
 
 def _tell_kind(written: exp.Expr, kind: Kind, wanted: str) -> TypeMismatch:
-    return TypeMismatch(f'"{written.sql()}" is {KIND_NAMES[kind]}, not {wanted}', span=span_of(written))
+    type_name = {"a time": "TIMESTAMP", "a whole number": "BIGINT"}.get(wanted, "DOUBLE")
+    hint = f"write CAST({written.sql()} AS {type_name})"
+    return TypeMismatch(f'"{written.sql()}" is {KIND_NAMES[kind]}, not {wanted}', span=span_of(written), hint=hint)

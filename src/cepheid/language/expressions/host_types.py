@@ -43,7 +43,7 @@ class HostTypes:
         except ParseError as problem:  # our dialect reads a little more than can be written for the host
             message = str(problem).split(". ", 1)[0]
             raise InvalidQuery(
-                f"the host's SQL engine cannot be told this: {message}", hint="write it in other words"
+                f"the host's SQL engine cannot be told this: {message}", hint="write this part as Trino would read it"
             ) from problem
 
     def of_columns(self, columns: Sequence[tuple[str, Scalar]], schema: pa.Schema) -> pa.Schema:

@@ -52,7 +52,9 @@ def enter_navigation(node: exp.Expr, path: Path) -> tuple[exp.Expr, Path] | None
             )
         arguments = node.expressions
         if not 1 <= len(arguments) <= 2:
-            raise InvalidQuery(f"{node.name.upper()} takes a value and an optional offset", span=span_of(node))
+            name = node.name.upper()
+            hint = f"write {name}(b.x) or {name}(b.x, 2)"
+            raise InvalidQuery(f"{name} takes a value and an optional offset", span=span_of(node), hint=hint)
         steps = read_offset(arguments[1] if len(arguments) == 2 else None, 1, node)
         _check_one_variable(node)
         return arguments[0], replace(path, shift=path.shift + PHYSICAL[node.name.upper()] * steps)
@@ -96,7 +98,9 @@ def read_offset(written: exp.Expr | None, default: int, around: exp.Expr) -> int
     if isinstance(written, exp.Literal) and not written.is_string and written.this.isdigit():
         return int(written.this)
     raise InvalidQuery(
-        f'the offset "{written.sql()}" is not a whole number from 0 on', span=span_of(written) or span_of(around)
+        f'the offset "{written.sql()}" is not a whole number from 0 on',
+        span=span_of(written) or span_of(around),
+        hint="write the number itself, as in PREV(b.x, 2)",
     )
 
 
@@ -122,6 +126,7 @@ def check_about_match(call: exp.Anonymous, path: Path) -> None:
     """MATCH_NUMBER() and TIMED_OUT() are about the match, not about one of its rows."""
     name = call.name.upper()
     if call.expressions:
-        raise InvalidQuery(f"{name} takes no argument", span=span_of(call))
+        raise InvalidQuery(f"{name} takes no argument", span=span_of(call), hint=f"write {name}()")
     if path != Path():
-        raise InvalidQuery(f"{name}() cannot stand inside FIRST, LAST, PREV or NEXT", span=span_of(call))
+        hint = f"write {name}() alone: it is the same for all rows of a match"
+        raise InvalidQuery(f"{name}() cannot stand inside FIRST, LAST, PREV or NEXT", span=span_of(call), hint=hint)

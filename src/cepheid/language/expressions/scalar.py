@@ -145,13 +145,17 @@ class ScalarBinder:
             return self._running(node, path)
         if is_aggregate(node):
             name = node.sql_name() if isinstance(node, exp.AggFunc) else f'"{node.sql()}"'
-            raise NotSupportedYet(f"the aggregate {name} in a condition", span=span_of(node))
+            hint = "compute it in a subquery, and compare its column"
+            raise NotSupportedYet(f"the aggregate {name} in a condition", span=span_of(node), hint=hint)
         if isinstance(node, exp.Anonymous) and node.name.upper() in FACTS:
-            raise NotSupportedYet(f"{node.name.upper()} in a condition", span=span_of(node))
+            hint = "leave it out: conditions of SEQ compare columns of events, as in a.x < b.x"
+            raise NotSupportedYet(f"{node.name.upper()} in a condition", span=span_of(node), hint=hint)
         if isinstance(node, exp.Subquery | exp.Select | exp.Exists):
-            raise NotSupportedYet("a subquery in a condition", span=span_of(node))
+            hint = "join it to the stream in a subquery of FROM, and compare its column"
+            raise NotSupportedYet("a subquery in a condition", span=span_of(node), hint=hint)
         if isinstance(node, exp.Window):
-            raise NotSupportedYet("OVER in a condition", span=span_of(node))
+            hint = "compute it in a subquery of FROM, and compare its column"
+            raise NotSupportedYet("OVER in a condition", span=span_of(node), hint=hint)
         call = bind_function(node, lambda argument: self._bind(argument, path))
         if call is not None:
             return call
@@ -213,9 +217,11 @@ class ScalarBinder:
             return Call(function, (left, right), "float" if is_float else "int")
         kind = _time_kind(function, left.kind, right.kind)
         if kind is None:
+            of_times = "time" in (left.kind, right.kind)
             raise TypeMismatch(
                 f'"{node.sql()}" does not work on {KIND_NAMES[left.kind]} and {KIND_NAMES[right.kind]}',
                 span=span_of(node),
+                hint="write b.ts - a.ts, or b.ts + INTERVAL '5' SECOND" if of_times else "write CAST(x AS DOUBLE)",
             )
         return Call(function, (left, right), kind)
 
@@ -224,7 +230,9 @@ class ScalarBinder:
         if isinstance(bound, Constant) and function == "neg" and isinstance(bound.value, int | float):
             return Constant(-bound.value, bound.kind)
         if bound.kind not in (*NUMBERS, "duration"):
-            raise TypeMismatch(f'"{inner.sql()}" is {KIND_NAMES[bound.kind]}, not a number', span=span_of(inner))
+            hint = f"write CAST({inner.sql()} AS DOUBLE)"
+            message = f'"{inner.sql()}" is {KIND_NAMES[bound.kind]}, not a number'
+            raise TypeMismatch(message, span=span_of(inner), hint=hint)
         return Call(function, (bound,), bound.kind)
 
     def _choice(self, function: str, options: list[exp.Expr], path: Path) -> Expression:
@@ -343,7 +351,8 @@ def _constant(node: exp.Expr) -> Constant:
     if text.isdigit():
         value = int(text)
         if value >= 2**63:
-            raise InvalidQuery(f"the number {text} does not fit 64 bits", span=span_of(node))
+            hint = f"write {text}.0, which is a double"
+            raise InvalidQuery(f"the number {text} does not fit 64 bits", span=span_of(node), hint=hint)
         return Constant(value, "int")
     return Constant(float(text), "float")
 
@@ -351,7 +360,8 @@ def _constant(node: exp.Expr) -> Constant:
 def _interval(node: exp.Interval) -> int:
     amount, unit = node.this, node.args.get("unit")
     if not isinstance(amount, exp.Literal) or unit is None:
-        raise NotSupportedYet(f'the interval "{node.sql()}" in a condition', span=span_of(node))
+        hint = "write for instance INTERVAL '10' SECOND"
+        raise NotSupportedYet(f'the interval "{node.sql()}" in a condition', span=span_of(node), hint=hint)
     return in_microseconds(scale_unit(amount.this, unit.name, span_of(node) or Span(0, 0)))
 
 

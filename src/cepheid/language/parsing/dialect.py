@@ -46,13 +46,14 @@ class CepheidParser(TokenReader):
     def _parse_statement(self) -> exp.Expr | None:
         changes = read_change_stream(self, TokenType.L_PAREN)
         if changes is not None:
-            self.expect_mark(TokenType.L_PAREN, "(")
+            hint = f"write {changes.kind.upper()}(SELECT ... FROM s [ROWS 100])"
+            self.expect_mark(TokenType.L_PAREN, "(", hint=hint)
             query = self._parse_statement()
-            self.expect_mark(TokenType.R_PAREN, ")")
+            self.expect_mark(TokenType.R_PAREN, ")", hint=hint)
             if isinstance(query, exp.Select):
                 query.meta[CHANGES] = changes
                 return query
-            self.refuse(f"{changes.kind.upper()} is for a SELECT", span=changes.span)
+            self.refuse(f"{changes.kind.upper()} is for a SELECT", span=changes.span, hint=hint)
         if self._curr and self._curr.token_type not in QUERY_STARTS:
             self.refuse(
                 f'"{self.quote(self._curr)}" does not start a query',

@@ -77,7 +77,9 @@ def _clause_of(window: exp.Window, defined: dict[str, PatternWindowClause]) -> P
     clause_by_name = defined.get(window.alias.lower())
     if clause_by_name is not None and any(window.args.get(part) for part in ("partition_by", "order", "spec")):
         raise NotSupportedYet(
-            f'a window that is made of "{window.alias}", which has a row pattern', span=span_of(window)
+            f'a window that is made of "{window.alias}", which has a row pattern',
+            span=span_of(window),
+            hint=f"write OVER {window.alias} alone, or define another window beside it",
         )
     return clause_by_name
 
@@ -97,7 +99,7 @@ def _check_select(select: exp.Select, windows: list[exp.Window]) -> None:
     """What can stand beside a row pattern in WINDOW."""
     source = select.args.get("from_")
     if source is None:
-        raise InvalidQuery("a row pattern in WINDOW needs FROM", span=span_of(windows[0]))
+        raise InvalidQuery("a row pattern in WINDOW needs FROM", span=span_of(windows[0]), hint="add FROM and a stream")
     for part, told in BESIDE.items():
         found = select.args.get(part) or (part == "joins" and source.this.args.get("joins"))
         if found:

@@ -56,6 +56,10 @@ class ClauseKind:
 
 MATCH_RECOGNIZE = ClauseKind("MATCH_RECOGNIZE", CLAUSES, ORDER_HINT)
 BEHIND_PATTERN = ("SUBSET", "WITHIN", "TIMEOUT", "DEFINE")
+START_HINT = "write FROM stream MATCH_RECOGNIZE (ORDER BY ts MEASURES ... PATTERN (...) DEFINE ...)"
+MEASURE_HINT = "each measure has a name: LAST(a.x) AS last_x"
+ROWS_HINT = "write ONE ROW PER MATCH or ALL ROWS PER MATCH"
+DEFINE_HINT = "write DEFINE a AS a.x > 0"
 SKIP_HINT = "write PAST LAST ROW, TO NEXT ROW, TO FIRST v, TO LAST v or TO v"
 EMPTY_MATCHES: dict[tuple[str, ...], EmptyMatches] = {
     ("SHOW", "EMPTY", "MATCHES"): "show",
@@ -67,8 +71,8 @@ EMPTY_MATCHES: dict[tuple[str, ...], EmptyMatches] = {
 def read_match_recognize(reader: TokenReader, source: exp.Expression) -> MatchRecognizeClause:
     """The clause that starts at the next token; its placeholder is given later."""
     start = reader.position
-    reader.expect_mark(TokenType.MATCH_RECOGNIZE, "MATCH_RECOGNIZE")
-    reader.expect_mark(TokenType.L_PAREN, "(")
+    reader.expect_mark(TokenType.MATCH_RECOGNIZE, "MATCH_RECOGNIZE", hint=START_HINT)
+    reader.expect_mark(TokenType.L_PAREN, "(", hint=START_HINT)
     partition_by = read_partition_by(reader)
     order_by = reader.read_order_by()
     measures = read_measures(reader)
@@ -115,7 +119,9 @@ def refuse_clause(reader: TokenReader, expected: str, kind: ClauseKind = MATCH_R
 def read_partition_by(reader: TokenReader) -> tuple[exp.Expression, ...]:
     if not reader.take_mark(TokenType.PARTITION_BY):
         return ()
-    return reader.read_list(lambda: reader.read_expression("an expression to partition by"))
+    return reader.read_list(
+        lambda: reader.read_expression("a column to partition by", hint="write PARTITION BY bus, line")
+    )
 
 
 def read_measures(reader: TokenReader) -> tuple[Measure, ...]:
@@ -126,9 +132,9 @@ def read_measures(reader: TokenReader) -> tuple[Measure, ...]:
 
 def read_measure(reader: TokenReader) -> Measure:
     with reader.allow_semantics():
-        expression = reader.read_expression("a measure")
-    reader.expect_words("AS", hint="each measure has a name: LAST(a.x) AS last_x")
-    name = reader.read_name("the name of the measure")
+        expression = reader.read_expression("a measure", hint=MEASURE_HINT)
+    reader.expect_words("AS", hint=MEASURE_HINT)
+    name = reader.read_name("the name of the measure", hint=MEASURE_HINT)
     match expression:
         case exp.Anonymous(this="RUNNING" | "FINAL" as word, expressions=[exp.Expression() as inner]):
             inner.pop()
@@ -138,11 +144,11 @@ def read_measure(reader: TokenReader) -> Measure:
 
 def read_rows_per_match(reader: TokenReader) -> tuple[Literal["one", "all"], EmptyMatches | None]:
     if reader.take_words("ONE"):
-        reader.expect_words("ROW", "PER", "MATCH")
+        reader.expect_words("ROW", "PER", "MATCH", hint=ROWS_HINT)
         return "one", None
     if not reader.take_words("ALL"):
         return "one", None
-    reader.expect_words("ROWS", "PER", "MATCH")
+    reader.expect_words("ROWS", "PER", "MATCH", hint=ROWS_HINT)
     return "all", next((kind for words, kind in EMPTY_MATCHES.items() if reader.take_words(*words)), None)
 
 
@@ -176,7 +182,7 @@ def read_pattern(reader: TokenReader, kind: ClauseKind = MATCH_RECOGNIZE) -> tup
     if not reader.take_words("PATTERN"):
         refuse_clause(reader, "PATTERN", kind)
     opening = reader.position
-    reader.expect_mark(TokenType.L_PAREN, "(")
+    reader.expect_mark(TokenType.L_PAREN, "(", hint="write PATTERN (a b+ c)")
     pattern, end = parse_row_pattern(reader.sql, opening)
     reader.jump_to(end)
     return pattern, Span(opening, end)
@@ -201,7 +207,7 @@ def read_definitions(reader: TokenReader) -> tuple[Definition, ...]:
 
 
 def read_definition(reader: TokenReader) -> Definition:
-    variable = reader.read_name("a pattern variable")
-    reader.expect_words("AS", hint="write DEFINE a AS a.x > 0")
+    variable = reader.read_name("a pattern variable", hint=DEFINE_HINT)
+    reader.expect_words("AS", hint=DEFINE_HINT)
     with reader.allow_semantics():
-        return Definition(variable, reader.read_expression("a condition"))
+        return Definition(variable, reader.read_expression("a condition", hint=DEFINE_HINT))

@@ -121,7 +121,8 @@ def run_parser(parser: CepheidParser, tokens: list[Token], text: str) -> exp.Exp
     except ParseError as error:
         raise place_problem(parser.furthest or error, span_of_tokens(tokens)) from error
     except RecursionError as error:
-        raise SyntaxProblem("the query is nested too deeply", span=span_of_tokens(tokens)) from error
+        hint = "name inner queries in WITH, and write a long chain of OR as x IN (...)"
+        raise SyntaxProblem("the query is nested too deeply", span=span_of_tokens(tokens), hint=hint) from error
     # sqlglot trips over some malformed texts (None where it expects a node): still a mistake in the text
     except Exception as error:
         span = Span(parser.position, parser.position)

@@ -61,7 +61,7 @@ def holds_pattern(reader: TokenReader, opening: int) -> bool:
 def read_window(reader: TokenReader) -> PatternWindowClause:
     """The clause that starts at the next token, a parenthesis; source, functions and placeholder come later."""
     start = reader.position
-    reader.expect_mark(TokenType.L_PAREN, "(")
+    reader.expect_mark(TokenType.L_PAREN, "(", hint=ORDER_HINT)
     partition_by = read_partition_by(reader)
     order_by = reader.read_order_by()
     measures = read_measures(reader)

@@ -127,7 +127,11 @@ def read_positive_term(reader: TokenReader) -> SequenceTerm:
 
 
 def read_where(reader: TokenReader) -> exp.Expression | None:
-    return reader.read_expression("a condition") if reader.take_mark(TokenType.WHERE) else None
+    return (
+        reader.read_expression("a condition", hint="write WHERE a.bus = b.bus")
+        if reader.take_mark(TokenType.WHERE)
+        else None
+    )
 
 
 def read_strategy(reader: TokenReader) -> tuple[Strategy, Span | None]:

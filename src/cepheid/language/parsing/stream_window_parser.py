@@ -25,6 +25,7 @@ WINDOW_HINT = (
     "write [ROWS 500], [ROWS 500 SLIDE 100], [RANGE 1 HOUR], [RANGE UNBOUNDED], [SESSION 30 MINUTES] or "
     "[FROM p UNTIL q], with PARTITION BY and ORDER BY in front if needed"
 )
+CONDITION_HINT = "write [FROM speed > 50], or [FROM speed > 50 UNTIL speed < 20]"
 OUTPUT_HINT = "write OUTPUT ON EVENT, ON EXPIRY, ON CLOSE, EVERY 5 SECONDS or EVERY 100 EVENTS"
 STREAM_WORDS = ("ISTREAM", "DSTREAM", "RSTREAM")
 LONGEST_COUNT = 18  # digits that surely fit 64 bits
@@ -41,9 +42,11 @@ def at_window(reader: TokenReader) -> bool:
 def read_stream_window(reader: TokenReader, source: exp.Expression) -> StreamWindowClause:
     """The window that starts at the next token, a bracket; `source` stands in front of it."""
     start = reader.position
-    reader.expect_mark(TokenType.L_BRACKET, "[")
+    reader.expect_mark(TokenType.L_BRACKET, "[", hint=WINDOW_HINT)
     partition_by = (
-        reader.read_list(lambda: reader.read_expression("a column")) if reader.take_mark(TokenType.PARTITION_BY) else ()
+        reader.read_list(lambda: reader.read_expression("a column", hint="write PARTITION BY bus, line"))
+        if reader.take_mark(TokenType.PARTITION_BY)
+        else ()
     )
     order_by = reader.read_order_by()
     word = reader.next_word
@@ -53,9 +56,9 @@ def read_stream_window(reader: TokenReader, source: exp.Expression) -> StreamWin
     opens = closes = None
     size: Size = (None, reader.span_from(start))
     if word == "FROM":
-        opens = reader.read_expression("a condition that opens the window")
+        opens = reader.read_expression("a condition that opens the window", hint=CONDITION_HINT)
         if reader.take_words("UNTIL"):
-            closes = reader.read_expression("a condition that closes the window")
+            closes = reader.read_expression("a condition that closes the window", hint=CONDITION_HINT)
     elif word == "SESSION":
         reader.take_words("GAP")
         size = _read_duration(reader)

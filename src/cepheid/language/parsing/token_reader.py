@@ -3,9 +3,9 @@
 sqlglot's parser is extended by inheritance; this class is the seam.  The parsers of our own clauses see only
 the methods without underscore, and know nothing of how sqlglot moves over tokens.
 
-    reader.take_words("ORDER", "BY")      moves on if these words come next
-    reader.expect_words("AS")             moves on or refuses
-    reader.read_name("a measure name")    a Name with its span
+    reader.take_words("ORDER", "BY")            moves on if these words come next
+    reader.expect_words("AS", hint=...)         moves on or refuses
+    reader.read_name("a measure", hint=...)     a Name with its span
 """
 
 from __future__ import annotations
@@ -43,8 +43,9 @@ class PlacedParseError(ParseError):
 def place_problem(error: ParseError, otherwise: Span) -> SyntaxProblem:
     """sqlglot's error as ours; `otherwise` is told when it has no place."""
     if isinstance(error, PlacedParseError):
-        return SyntaxProblem(error.message, span=error.span)
-    return SyntaxProblem(phrase_problem(str(error), ""), span=otherwise)
+        return SyntaxProblem(error.message, span=error.span, hint=suggest_repair(error.message))
+    message = phrase_problem(str(error), "")
+    return SyntaxProblem(message, span=otherwise, hint=suggest_repair(message))
 
 
 class TokenReader(TrinoParser):
@@ -83,10 +84,10 @@ class TokenReader(TrinoParser):
         written = self.sql[token.start : token.end + 1] if token else ""
         return written if len(written) <= LONGEST_QUOTE else written[: LONGEST_QUOTE - 3] + "..."
 
-    def refuse(self, message: str, *, hint: str | None = None, span: Span | None = None) -> NoReturn:
+    def refuse(self, message: str, *, hint: str, span: Span | None = None) -> NoReturn:
         raise SyntaxProblem(message, span=span or self.place(self._curr), hint=hint)
 
-    def refuse_next(self, expected: str, *, hint: str | None = None) -> NoReturn:
+    def refuse_next(self, expected: str, *, hint: str) -> NoReturn:
         found = self.quote(self._curr)
         where = f'before "{found}"' if found else "at the end of the query"
         self.refuse(f"expected {expected} {where}", hint=hint)
@@ -111,7 +112,7 @@ class TokenReader(TrinoParser):
     def take_words(self, *words: str) -> bool:
         return self._match_text_seq(*words)
 
-    def expect_words(self, *words: str, hint: str | None = None) -> None:
+    def expect_words(self, *words: str, hint: str) -> None:
         if not self.take_words(*words):
             self.refuse_next(" ".join(words), hint=hint)
 
@@ -129,7 +130,7 @@ class TokenReader(TrinoParser):
     def take_mark(self, mark: TokenType) -> bool:
         return self._match(mark)
 
-    def expect_mark(self, mark: TokenType, written: str, hint: str | None = None) -> None:
+    def expect_mark(self, mark: TokenType, written: str, hint: str) -> None:
         if not self.take_mark(mark):
             self.refuse_next(f'"{written}"', hint=hint)
 
@@ -153,7 +154,7 @@ class TokenReader(TrinoParser):
         quoted = token.token_type == TokenType.IDENTIFIER
         return bool(token) and (quoted or (token.token_type not in NO_NAMES and bool(WORD.match(token.text))))
 
-    def read_name(self, what: str, hint: str | None = None) -> Name:
+    def read_name(self, what: str, hint: str) -> Name:
         """An identifier; keywords are names too where nothing else can stand."""
         if not self.at_name():
             self.refuse_next(what, hint=hint)
@@ -167,10 +168,10 @@ class TokenReader(TrinoParser):
             items.append(read_item())
         return tuple(items)
 
-    def read_expression(self, what: str = "an expression") -> exp.Expression:
+    def read_expression(self, what: str, hint: str) -> exp.Expression:
         expression = self._parse_disjunction()
         if not isinstance(expression, exp.Expression):
-            self.refuse_next(what)
+            self.refuse_next(what, hint=hint)
         return expression
 
     def read_order_by(self) -> tuple[OrderTerm, ...]:
@@ -178,10 +179,14 @@ class TokenReader(TrinoParser):
 
     def read_order_term(self) -> OrderTerm:
         start = self.position
-        expression = self.read_expression("an expression to order by")
+        expression = self.read_expression("an expression to order by", hint="write a column, as in ORDER BY ts")
         descending = not self.take_mark(TokenType.ASC) and self.take_mark(TokenType.DESC)
         if self.at_words("NULLS"):
-            raise NotSupportedYet("NULLS FIRST or LAST in the order of events", span=self.place(self._curr))
+            raise NotSupportedYet(
+                "NULLS FIRST or LAST in the order of events",
+                span=self.place(self._curr),
+                hint="leave it out: events whose time is null take no part",
+            )
         return OrderTerm(expression, descending, self.span_from(start))
 
     # --- RUNNING and FINAL -------------------------------------------------------------------------------
@@ -221,3 +226,12 @@ def phrase_problem(description: str, found: str) -> str:
         return f"something is missing {where}"
     plain = re.sub(r"( but got|,? ?<).*", "", description, flags=re.DOTALL).rstrip(".").replace("'", '"')
     return f"{plain[:1].lower()}{plain[1:]} {where}"
+
+
+def suggest_repair(message: str) -> str:
+    """The next step for what sqlglot found, which knows only what it does not understand."""
+    if message.startswith("expected "):
+        return "write that there, or finish what stands in front of it"
+    if message.endswith(("end of the query", "ends too early")):
+        return "finish the last clause; a parenthesis may still be open"
+    return 'in front of it, a comma, an operator or a parenthesis may be missing; a name like "order" needs quotes'

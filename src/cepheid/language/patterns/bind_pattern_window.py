@@ -133,7 +133,8 @@ def _navigate(written: exp.Expr) -> exp.Expr:
         return exp.First(this=value)
     place = read_offset(written.args.get("offset"), 1, written)
     if place == 0 or written.args.get("from_first") is False:
-        raise InvalidQuery("nth_value counts from 1, from the first row on", span=span_of(written))
+        hint = "write nth_value(x, 1) for the first row; last_value(x) is the last one"
+        raise InvalidQuery("nth_value counts from 1, from the first row on", span=span_of(written), hint=hint)
     return exp.First(this=value, expression=exp.Literal.number(place - 1))
 
 

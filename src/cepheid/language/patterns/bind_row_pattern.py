@@ -53,9 +53,11 @@ def _bind_keys(clause: RowPatternClause, source: EventInput) -> list[InputColumn
     for number, written in enumerate(clause.partition_by):
         column = source.column(plain_column(written, "PARTITION BY"))
         if column.layout.startswith("_key"):
-            raise InvalidQuery(f'PARTITION BY names "{column.name}" twice', span=span_of(written))
+            hint = "name it once"
+            raise InvalidQuery(f'PARTITION BY names "{column.name}" twice', span=span_of(written), hint=hint)
         if column.kind is None:
-            raise NotSupportedYet(f"PARTITION BY a column of type {column.type}", span=span_of(written))
+            hint = "partition by a number, a text or a time; a subquery can compute one"
+            raise NotSupportedYet(f"PARTITION BY a column of type {column.type}", span=span_of(written), hint=hint)
         source.layouts[column.name] = f"_key{number}"
         keys.append(source.named(column.name))
     return keys
@@ -72,7 +74,8 @@ def _bind_conditions(
         if variable is None:
             raise UnknownVariable(written.text, spellings.values(), span=written.span)
         if variable in conditions:
-            raise InvalidQuery(f'DEFINE names "{written.text}" twice', span=written.span)
+            hint = "write one condition for it, with AND or OR"
+            raise InvalidQuery(f'DEFINE names "{written.text}" twice', span=written.span, hint=hint)
         scope = RowScope(source, variables.seen_from(variable), in_window=isinstance(clause, PatternWindowClause))
         conditions[variable] = ScalarBinder(scope.resolve, scope.bind_fact, asks_host=True).condition(
             definition.condition

@@ -119,7 +119,9 @@ class SequenceBinder:
         role = self.scope.roles[element.variable]
         if role.negated:
             raise InvalidQuery(
-                f'"{element.variable}" is absent from every match and has no columns', span=span_of(node)
+                f'"{element.variable}" is absent from every match and has no columns',
+                span=span_of(node),
+                hint=f"read the columns of another variable; only conditions read those of {element.variable}",
             )
         if element.kind in ("test", "back"):
             raise InvalidQuery(
@@ -134,7 +136,7 @@ class SequenceBinder:
 
     def _timed_out(self, node: exp.Anonymous) -> str:
         if node.expressions:
-            raise InvalidQuery("TIMED_OUT takes no argument", span=span_of(node))
+            raise InvalidQuery("TIMED_OUT takes no argument", span=span_of(node), hint="write TIMED_OUT()")
         if self.clause.timeouts is None:
             raise InvalidQuery(
                 "TIMED_OUT() says something only of TIMEOUT ROWS",

@@ -75,7 +75,9 @@ def _places(pattern: RowPattern, place: _Place) -> list[tuple[Absence, _Place]]:
 def _check_place(absence: Absence, place: _Place) -> None:
     shown = f"NOT {absence.variable}"
     if place.inside is not None:
-        raise NotSupportedYet(f"NOT inside {place.inside}", span=absence.span)
+        repeats = place.inside != "PERMUTE"
+        apart = f"x {shown} y {shown} y" if repeats else f"(x {shown} y | y x)"
+        raise NotSupportedYet(f"NOT inside {place.inside}", span=absence.span, hint=f"write the cases out: {apart}")
     if place.before != ROW and "absence" not in place.before:
         raise NotSupportedYet(
             "NOT at the start of a pattern",
@@ -96,7 +98,8 @@ def _check_place(absence: Absence, place: _Place) -> None:
 
 def _check_end(absence: Absence, clause: RowPatternClause) -> None:
     if isinstance(clause, PatternWindowClause):
-        raise NotSupportedYet("NOT at the end of a pattern in WINDOW", span=absence.span)
+        hint = "use MATCH_RECOGNIZE, where WITHIN says how long to wait"
+        raise NotSupportedYet("NOT at the end of a pattern in WINDOW", span=absence.span, hint=hint)
     if clause.within is None:
         raise InvalidWithin(
             f"NOT {absence.variable} at the end of the pattern needs WITHIN: nothing else says how long to wait",

@@ -38,7 +38,11 @@ class RowScope:
         """The fact that is written; None if it is none."""
         if is_aggregate(node):
             if path != Path():
-                raise InvalidQuery("an aggregate cannot stand inside FIRST, LAST, PREV or NEXT", span=span_of(node))
+                raise InvalidQuery(
+                    "an aggregate cannot stand inside FIRST, LAST, PREV or NEXT",
+                    span=span_of(node),
+                    hint="write the aggregate alone: it has one value, not one for each row",
+                )
             return self._bind_aggregate(node)
         match node.name.upper() if isinstance(node, exp.Anonymous) else "":
             case "CLASSIFIER":

@@ -83,7 +83,8 @@ class MeasureBinder:
             position = position_of(node, path, self.variables)
             return self.cell(OutputCell(name="", column=column.layout, position=position, final=final))
         if isinstance(node, exp.Subquery | exp.Select | exp.Exists | exp.Window):
-            raise NotSupportedYet(f"{node.key.upper()} in MEASURES", span=span_of(node))
+            hint = "write it in the query around MATCH_RECOGNIZE"
+            raise NotSupportedYet(f"{node.key.upper()} in MEASURES", span=span_of(node), hint=hint)
         return rebuild(node, lambda child: self._take_cells(child, path, final))
 
     def _take_special(self, node: exp.Anonymous, path: Path, final: bool) -> exp.Expr | None:
@@ -106,7 +107,8 @@ class MeasureBinder:
 
     def _take_timed_out(self, node: exp.Anonymous) -> exp.Expr:
         if self.in_window:
-            raise InvalidQuery("TIMED_OUT() has no meaning in WINDOW", span=span_of(node))
+            hint = "only MATCH_RECOGNIZE and SEQ have TIMEOUT ROWS"
+            raise InvalidQuery("TIMED_OUT() has no meaning in WINDOW", span=span_of(node), hint=hint)
         if not self.timeouts:
             raise InvalidQuery(
                 "TIMED_OUT() needs TIMEOUT ROWS: without it only whole matches are told",
@@ -117,7 +119,11 @@ class MeasureBinder:
 
     def _take_aggregate(self, node: exp.Expr, path: Path, final: bool) -> exp.Expr:
         if path != Path():
-            raise InvalidQuery("an aggregate cannot stand inside FIRST, LAST, PREV or NEXT", span=span_of(node))
+            raise InvalidQuery(
+                "an aggregate cannot stand inside FIRST, LAST, PREV or NEXT",
+                span=span_of(node),
+                hint="write the aggregate alone: it has one value, not one for each row",
+            )
         wanted = bind_aggregate(node, self.source, self.variables)
         return self.cell(OutputCell(name="", kind="aggregate", aggregate=wanted, final=final))
 

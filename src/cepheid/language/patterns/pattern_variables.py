@@ -115,7 +115,8 @@ def _add_union(variables: PatternVariables, subset: Subset) -> PatternVariables:
     members = tuple(variables.resolve_name(member)[0] for member in subset.members)
     name = subset.name.text.lower()
     if name in variables.members or name in dict(variables.absent):
-        raise InvalidQuery(f'SUBSET "{subset.name.text}" has the name of a variable', span=subset.name.span)
+        hint = "give it a name of its own, as in SUBSET u = (a, b)"
+        raise InvalidQuery(f'SUBSET "{subset.name.text}" has the name of a variable', span=subset.name.span, hint=hint)
     return replace(variables, members={**variables.members, name: members})
 
 

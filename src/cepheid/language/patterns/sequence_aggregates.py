@@ -15,7 +15,7 @@ from sqlglot import exp
 
 from cepheid.errors import InvalidQuery, NotSupportedYet, TypeMismatch
 from cepheid.kernel.expression import Aggregate, AggregateFunction, Kind
-from cepheid.language.expressions.aggregates import FUNCTIONS, NUMERIC, OF_NUMBERS, only_where
+from cepheid.language.expressions.aggregates import FUNCTIONS, NUMERIC, OF_NUMBERS, only_where, suggest_number
 from cepheid.language.expressions.scope import InputColumn
 from cepheid.language.parsing.parser import span_of
 from cepheid.language.patterns.elements import Element
@@ -61,18 +61,27 @@ def bind_aggregate(node: exp.AggFunc, over: Element, scope: SequenceScope) -> Ag
         raise InvalidQuery("the aggregate mixes different elements", span=span_of(node), hint="write b[..i-1] for each")
     function = FUNCTIONS.get(type(node))
     if function is None:
-        raise NotSupportedYet(f"the aggregate {node.sql_name()} over elements of a term", span=span_of(node))
+        hint = f"there are {', '.join(sorted(set(FUNCTIONS.values())))}"
+        raise NotSupportedYet(f"the aggregate {node.sql_name()} over elements of a term", span=span_of(node), hint=hint)
     distinct = isinstance(node.this, exp.Distinct)
     arguments = [*(node.this.expressions if distinct else [node.this]), node.args.get("expression")]
     arguments = [argument for argument in arguments if argument is not None]
     if len(arguments) != (2 if function in ("min_by", "max_by") else 1):
-        raise InvalidQuery(f"{node.sql_name()} has the wrong number of arguments", span=span_of(node))
+        column = f"{over.variable}[].x"
+        needed = f"{column}, {over.variable}[].y" if function in ("min_by", "max_by") else column
+        raise InvalidQuery(
+            f"{node.sql_name()} has the wrong number of arguments",
+            span=span_of(node),
+            hint=f"write {node.sql_name().lower()}({needed})",
+        )
     value = _read_argument(arguments[0], node, over, scope)
     measure = _read_argument(arguments[1], node, over, scope) if len(arguments) == 2 else None
     if value is None and function != "count":
-        raise InvalidQuery(f"{node.sql_name()} needs a column", span=span_of(node))
+        hint = f"write {node.sql_name().lower()}({over.variable}[].x)"
+        raise InvalidQuery(f"{node.sql_name()} needs a column", span=span_of(node), hint=hint)
     if value is not None and function in OF_NUMBERS and not any(check(value.type) for check in NUMERIC):
-        raise TypeMismatch(f'"{value.name}" of type {value.type} cannot be summed', span=span_of(node))
+        hint = suggest_number(arguments[0].sql(), value.type)
+        raise TypeMismatch(f'"{value.name}" of type {value.type} cannot be summed', span=span_of(node), hint=hint)
     return Aggregate(
         function=function,
         column=None if value is None else value.layout,

@@ -133,7 +133,8 @@ class ConditionBinder:
 
     def check_computable(self, aggregate: Aggregate, node: exp.Expr) -> None:
         if aggregate.function == "array_agg":
-            raise InvalidQuery("array_agg gives a list, which is no value of a condition", span=span_of(node))
+            hint = "compare one value: count, min, max, min_by or max_by"
+            raise InvalidQuery("array_agg gives a list, not a value to compare", span=span_of(node), hint=hint)
         for column, kind in ((aggregate.column, aggregate.column_kind), (aggregate.by, aggregate.by_kind)):
             if column is not None and kind is None:
                 raise NotSupportedYet(

@@ -41,7 +41,8 @@ class SequenceScope:
             for term in item.terms if isinstance(item, TermGroup) else (item,):
                 variable = term.variable.text
                 if names.count(variable.lower()) > 1:
-                    raise InvalidQuery(f'SEQ has two variables "{variable}"', span=term.variable.span)
+                    hint = f"rename one of them, for instance {term.stream.text} {variable}2"
+                    raise InvalidQuery(f'SEQ has two variables "{variable}"', span=term.variable.span, hint=hint)
                 role = Role(variable, term.stream.text.lower(), number, term.repeated, term.negated)
                 self.roles[variable] = role
         self.variables = Variables.of(list(self.roles))
@@ -100,7 +101,8 @@ class SequenceScope:
         if path == Path():
             return Position(variables, "first" if element.kind == "first" else "last", element.offset)
         if path.shift:
-            raise InvalidQuery("PREV and NEXT have no meaning in SEQ", span=span_of(column))
+            hint = "in a repeated term, b[i-1] is the element before; another event is a term of its own"
+            raise InvalidQuery("PREV and NEXT have no meaning in SEQ", span=span_of(column), hint=hint)
         if not self.roles[element.variable].repeated or element.kind not in ("plain", "last"):
             hint = f"{element.variable} is one event" if element.kind == "plain" else "leave out the brackets"
             message = "FIRST and LAST choose among the elements of a repeated term"

@@ -67,7 +67,8 @@ def _put_condition(clause: StreamWindowClause, layout: StreamLayout, name: str) 
     if condition is None:
         return None
     if layout.put(f"_{name}", condition) != pa.bool_():
-        raise TypeMismatch(f'"{condition.sql()}" is neither true nor false', span=span_of(condition))
+        hint = "compare it with something, as in [FROM speed > 50]"
+        raise TypeMismatch(f'"{condition.sql()}" is neither true nor false', span=span_of(condition), hint=hint)
     return f"_{name}"
 
 

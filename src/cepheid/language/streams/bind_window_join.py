@@ -135,7 +135,9 @@ class WindowJoinSelect:
         self.columns.refuse_parts(self.query)
         if CHANGES in self.query.meta and self.query.meta[CHANGES].kind != "istream":
             raise NotSupportedYet(
-                f"{self.query.meta[CHANGES].kind.upper()} of a join", span=self.query.meta[CHANGES].span
+                f"{self.query.meta[CHANGES].kind.upper()} of a join",
+                span=self.query.meta[CHANGES].span,
+                hint="leave it out: a join gives each pair once, when its second event arrives",
             )
         if OUTPUT in self.query.meta and self.query.meta[OUTPUT].when != "event":
             raise NotSupportedYet(
@@ -154,7 +156,8 @@ class WindowJoinSelect:
                     "USING or NATURAL in a join of windows", span=self.at, hint="write ON x.id = y.id"
                 )
             if (join.args.get("kind") or "").upper() not in ("", "INNER", "OUTER", "CROSS"):
-                raise NotSupportedYet(f"a {join.args['kind']} join of windows", span=self.at)
+                hint = "write JOIN, LEFT JOIN, RIGHT JOIN or FULL JOIN"
+                raise NotSupportedYet(f"a {join.args['kind']} join of windows", span=self.at, hint=hint)
             if side:
                 if len(self.sides) > 2:
                     raise NotSupportedYet("an outer join of more than two windows", span=self.at, hint=SUBQUERY_HINT)

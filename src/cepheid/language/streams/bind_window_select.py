@@ -80,7 +80,11 @@ class WindowSelect:
         if self.changes is not None and self.changes.kind != "rstream":
             moving = next((cell for cell in self.cells.values() if cell.kind in ("start", "end", "rank")), None)
             if moving is not None:  # rows of groups that nothing happened to would change, too
-                raise NotSupportedYet(f"window_{moving.kind} in {self.changes.kind.upper()}", span=self.changes.span)
+                raise NotSupportedYet(
+                    f"window_{moving.kind} in {self.changes.kind.upper()}",
+                    span=self.changes.span,
+                    hint=f"leave out window_{moving.kind}, or write RSTREAM",
+                )
         self._add_hidden_cells(timed)
         shows = {None: "concerned", "rstream": "all"}.get(self.changes.kind if self.changes else None, "changes")
         return WindowAggregate(
@@ -123,7 +127,9 @@ class WindowSelect:
             return []
         for part, value in group.args.items():
             if value and part != "expressions":
-                raise NotSupportedYet(f"{part.upper().replace('_', ' ')} over a window", span=span_of(group))
+                hint = "write a query for each grouping, with UNION ALL between them"
+                name = part.upper().replace("_", " ")
+                raise NotSupportedYet(f"{name} over a window", span=span_of(group), hint=hint)
         return [self._read_group(term) for term in group.expressions]
 
     def _read_group(self, term: exp.Expr) -> exp.Expr:
@@ -132,13 +138,15 @@ class WindowSelect:
         if isinstance(term, exp.Literal) and not term.is_string:
             place = int(term.name) if term.name.isdigit() else 0
             if not 1 <= place <= len(items):
-                raise InvalidQuery(f"there is no output number {term.name}", span=span_of(term))
+                hint = f"outputs are numbered from 1 to {len(items)}"
+                raise InvalidQuery(f"there is no output number {term.name}", span=span_of(term), hint=hint)
             term = items[place - 1].unalias()
         elif isinstance(term, exp.Column) and not self.layout.owns(term):
             named = [item for item in items if item.alias.lower() == term.name.lower() and not term.table]
             term = named[0].unalias() if named else term
         if any(is_summary(node, self.python) for node in term.walk()):
-            raise InvalidQuery("an aggregate cannot stand in GROUP BY", span=span_of(term))
+            hint = "group by columns; a condition on an aggregate goes to HAVING"
+            raise InvalidQuery("an aggregate cannot stand in GROUP BY", span=span_of(term), hint=hint)
         return term
 
     def _has_summaries(self) -> bool:
@@ -156,7 +164,8 @@ class WindowSelect:
         star = item.this if isinstance(item, exp.Column) else item
         if isinstance(star, exp.Star):
             if any(star.args.values()) or not self.members:
-                raise NotSupportedYet(f'"{item.sql()}" over a window with aggregates', span=span_of(item))
+                hint = "name the columns one by one, each in GROUP BY or in an aggregate"
+                raise NotSupportedYet(f'"{item.sql()}" over a window with aggregates', span=span_of(item), hint=hint)
             columns = [exp.column(name, quoted=True) for name in self.layout.visible_names()]
             return [(column.name, self._rewrite(column)) for column in columns]
         is_named = isinstance(item, exp.Alias | exp.Column | exp.Dot)
@@ -174,7 +183,8 @@ class WindowSelect:
         if isinstance(expression, exp.Column):
             raise self._tell_column(expression)
         if isinstance(expression, exp.Query | exp.Exists):
-            raise NotSupportedYet("a subquery over a window", span=span_of(expression) or self.clause.span)
+            place = span_of(expression) or self.clause.span
+            raise NotSupportedYet("a subquery over a window", span=place, hint="join the table in FROM")
         copied = expression.copy()
         for part, value in expression.args.items():
             if isinstance(value, exp.Expr):
@@ -257,7 +267,9 @@ class WindowSelect:
         terms = tuple(self._sort_term(term) for term in order.expressions) if order is not None else ()
         limit, offset = _read_count(self.query, "limit"), _read_count(self.query, "offset")
         if self.changes is not None and (terms or limit is not None or offset):
-            raise NotSupportedYet(f"ORDER BY or LIMIT with {self.changes.kind.upper()}", span=self.changes.span)
+            hint = f"leave out {self.changes.kind.upper()}: what is ordered or limited is a whole answer, not a change"
+            told = f"ORDER BY or LIMIT with {self.changes.kind.upper()}"
+            raise NotSupportedYet(told, span=self.changes.span, hint=hint)
         return Arrangement(order=terms, limit=limit, offset=offset or 0)
 
     def _sort_term(self, term: exp.Expr) -> SortTerm:
@@ -320,5 +332,6 @@ def _read_count(query: exp.Select, part: str) -> int | None:
         return None
     number = written.expression
     if not isinstance(number, exp.Literal) or not number.name.isdigit():
-        raise NotSupportedYet(f"{part.upper()} of something else than a number", span=span_of(written))
+        hint = f"write the number itself, as in {part.upper()} 10"
+        raise NotSupportedYet(f"{part.upper()} of something else than a number", span=span_of(written), hint=hint)
     return int(number.name)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from sqlglot import exp
 
-from cepheid.errors import InvalidQuery, NotSupportedYet, Span, UnknownColumn
+from cepheid.errors import InvalidQuery, NotSupportedYet, Span, UnknownColumn, suggest_name
 from cepheid.graph.operators.window_join import JoinCell
 from cepheid.language.parsing.places import span_of
 from cepheid.language.relations.conditions import suffix_name
@@ -56,7 +56,8 @@ class JoinedColumns:
         table = item.table.lower() if isinstance(item, exp.Column) else ""
         chosen = [number for number, layout in enumerate(self.layouts) if not table or table in layout.names()]
         if not chosen or any(star.args.values()):
-            raise InvalidQuery(f'"{item.sql()}" has no meaning here', span=span_of(item))
+            hint = f"write *, or {' or '.join(f'{layout.name}.*' for layout in self.layouts)}"
+            raise InvalidQuery(f'"{item.sql()}" has no meaning here', span=span_of(item), hint=hint)
         for number in chosen:
             for name in self.layouts[number].visible_names():
                 taken = {known.lower() for known, _ in outputs}
@@ -97,7 +98,8 @@ class JoinedColumns:
             )
         named = [layout for layout in self.layouts if column.table.lower() in layout.names()]
         if column.table and not named:
-            raise InvalidQuery(f'there is no "{column.table}" in FROM', span=span_of(column))
+            hint = suggest_name(column.table, [layout.name for layout in self.layouts])
+            raise InvalidQuery(f'there is no "{column.table}" in FROM', span=span_of(column), hint=hint)
         known = named or self.layouts
         names = [name for layout in known for name in layout.visible_names()]
         raise UnknownColumn(

@@ -123,14 +123,18 @@ class StreamLayout:
         """The event time: what ORDER BY names, or the only timestamp there is."""
         if clause is not None and clause.order_by:
             if len(clause.order_by) > 1:
-                raise NotSupportedYet("a window ordered by several columns", span=clause.order_by[1].span)
+                hint = "order by the time alone; events of one time stay in the order they came in"
+                raise NotSupportedYet("a window ordered by several columns", span=clause.order_by[1].span, hint=hint)
             (term,) = clause.order_by
             column = plain_column(term.expression, "ORDER BY")
             if term.descending:
                 raise NotSupportedYet("ORDER BY ... DESC in a window", span=term.span, hint="time only goes forward")
             time_type = self.put("_time", column)
             if not can_order(time_type):
-                raise InvalidOrder(f'column "{column.name}" of type {time_type} does not order events', span=term.span)
+                times = list_times(self.schema)
+                hint = f"order by a timestamp or a number{f', for instance {times[0]}' if times else ''}"
+                told = f'column "{column.name}" of type {time_type} does not order events'
+                raise InvalidOrder(told, span=term.span, hint=hint)
             return time_type
         times = [MOMENT] if MOMENT in self.schema.names else list_times(self.schema)
         if len(times) == 1:

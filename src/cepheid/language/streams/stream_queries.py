@@ -38,7 +38,8 @@ def add_union(binder: QueryBinder, query: exp.Expr, timed: bool) -> BoundTable |
     try:
         schema = binder.describe("SELECT * FROM _side0 UNION ALL SELECT * FROM _side1", given)
     except InvalidQuery as problem:
-        raise InvalidQuery(problem.message, span=span_of(query.right)) from None
+        hint = "select as many columns on both sides, of the same types"
+        raise InvalidQuery(problem.message, span=span_of(query.right), hint=hint) from None
     feeds = []
     for side in sides:
         pairs = zip(schema.names, side.schema.names, strict=True)

@@ -22,7 +22,7 @@ from cepheid.kernel.columns import kind_of
 from cepheid.kernel.expression import Kind
 from cepheid.kernel.window import PythonAggregate, Summary, SummaryFunction
 from cepheid.language.expressions.aggregates import FUNCTIONS as PATTERN_FUNCTIONS
-from cepheid.language.expressions.aggregates import OTHERS, only_where
+from cepheid.language.expressions.aggregates import OTHERS, only_where, suggest_number
 from cepheid.language.parsing.places import span_of
 from cepheid.language.streams.stream_layout import StreamLayout
 
@@ -81,9 +81,12 @@ def bind_summary(node: exp.Expr, layout: StreamLayout, python: Mapping[str, Pyth
     for part in (written.argument, written.by, condition):
         for inner in part.walk() if part is not None else ():
             if is_summary(inner, python):
-                raise InvalidQuery("an aggregate cannot stand inside another", span=span_of(inner))
+                hint = "aggregate in a subquery first, and put a window on it: FROM (SELECT ...) [ROWS 100]"
+                raise InvalidQuery("an aggregate cannot stand inside another", span=span_of(inner), hint=hint)
             if isinstance(inner, exp.Query | exp.Window):
-                raise NotSupportedYet(f"{inner.key.upper()} inside an aggregate", span=span_of(inner) or span_of(node))
+                place = span_of(inner) or span_of(node)
+                hint = "compute it as a column in a subquery, and aggregate that"
+                raise NotSupportedYet(f"{inner.key.upper()} inside an aggregate", span=place, hint=hint)
     if condition is not None:
         written = _filter(written, condition)
     return _bind(written, layout)
@@ -124,7 +127,7 @@ def _read_plain(call: exp.Expr, node: exp.Expr, function: SummaryFunction, argum
     if not arguments:
         if function == "count":
             return _Written(node, function, None)
-        raise InvalidQuery(f"{_name_of(call)} needs a column", span=span_of(node))
+        raise InvalidQuery(f"{_name_of(call)} needs a column", span=span_of(node), hint=f"write {_name_of(call)}(x)")
     first, *more = arguments
     if isinstance(first, exp.Order):
         raise NotSupportedYet("ORDER BY inside an aggregate", span=span_of(node), hint="events are in order of time")
@@ -132,19 +135,22 @@ def _read_plain(call: exp.Expr, node: exp.Expr, function: SummaryFunction, argum
     if distinct:
         first, *others = first.expressions
         if others:
-            raise NotSupportedYet("DISTINCT over several columns", span=span_of(node))
+            hint = "make one column of them in a subquery"
+            raise NotSupportedYet("DISTINCT over several columns", span=span_of(node), hint=hint)
     star = first.this if isinstance(first, exp.Column) else first
     if isinstance(star, exp.Star) or (
         function == "count" and isinstance(first, exp.Literal) and not distinct and not isinstance(call, exp.CountIf)
     ):
         if function != "count" or distinct:
-            raise InvalidQuery(f"{_name_of(call)} needs a column", span=span_of(node))
+            hint = f"write {_name_of(call)}({'DISTINCT ' if distinct else ''}x)"
+            raise InvalidQuery(f"{_name_of(call)} needs a column", span=span_of(node), hint=hint)
         return _Written(node, function, None)
     if function in ("min", "max") and len(more) == 1 and not of_logic:
         return _Written(node, "least" if function == "min" else "greatest", first, parameter=more[0])
     if function in ("min_by", "max_by"):
         if len(more) != 1:
-            raise InvalidQuery(f"{_name_of(call)} needs two columns", span=span_of(node))
+            hint = f"write {_name_of(call)}(x, y): the x of the event with that y"
+            raise InvalidQuery(f"{_name_of(call)} needs two columns", span=span_of(node), hint=hint)
         return _Written(node, function, first, by=more[0])
     if more:
         raise NotSupportedYet(f'"{call.sql()}" with so many arguments', span=span_of(node), hint=ARGUMENTS_HINT)
@@ -153,7 +159,8 @@ def _read_plain(call: exp.Expr, node: exp.Expr, function: SummaryFunction, argum
     if distinct and function == "count":
         function = "count_distinct"
     elif distinct and function not in ("min", "max"):
-        raise NotSupportedYet(f"{_name_of(call)} of DISTINCT values over a window", span=span_of(node))
+        hint = "leave DISTINCT out; count(DISTINCT x), min and max know it"
+        raise NotSupportedYet(f"{_name_of(call)} of DISTINCT values over a window", span=span_of(node), hint=hint)
     return _Written(node, function, first, of_logic=of_logic)
 
 
@@ -245,7 +252,11 @@ def _bind_python(
     call: exp.Anonymous, condition: exp.Expr | None, layout: StreamLayout, python: PythonAggregate
 ) -> BoundSummary:
     if len(call.expressions) != 1:
-        raise InvalidQuery(f'"{call.name}" is an aggregate in Python: it takes one column', span=span_of(call))
+        raise InvalidQuery(
+            f'"{call.name}" is an aggregate in Python: it takes one column',
+            span=span_of(call),
+            hint=f"write {call.name}(x)",
+        )
     (argument,) = call.expressions
     written = _Written(call, "python", argument)
     if condition is not None:
@@ -295,9 +306,11 @@ def _check_type(written: _Written, arrow_type: pa.DataType) -> None:
     elif written.function == "percentile_cont":
         allowed = ("int", "float", "time", "duration")
     if written.function in OF_NUMBERS and kind not in allowed:
-        raise TypeMismatch(f'"{shown}" of type {arrow_type} is no number', span=place)
+        hint = suggest_number(shown, arrow_type)
+        raise TypeMismatch(f'"{shown}" of type {arrow_type} is no number', span=place, hint=hint)
     if written.of_logic and kind != "bool":
-        raise TypeMismatch(f'"{shown}" of type {arrow_type} is neither true nor false', span=place)
+        hint = f"compare it with something: {shown} = ..."
+        raise TypeMismatch(f'"{shown}" of type {arrow_type} is neither true nor false', span=place, hint=hint)
 
 
 def _read_parameter(written: _Written) -> float:

@@ -34,10 +34,12 @@ def register_arrivals(name: str) -> Callable[[type[Any]], type[Any]]:
     def register(kind: type[Any]) -> type[Any]:
         missing = [each for each in ("amounts", "scaled", "mean_rate") if not callable(getattr(kind, each, None))]
         if missing:
-            raise InvalidInput(f'arrivals "{name}": {kind.__name__} has no {missing[0]}()')
+            hint = f"give the class a method {missing[0]}, as in cepheid.simulation.arrivals"
+            raise InvalidInput(f'arrivals "{name}": {kind.__name__} has no {missing[0]}()', hint=hint)
         if not is_dataclass(kind) and not hasattr(kind, "from_table"):
             raise InvalidInput(
-                f'arrivals "{name}": {kind.__name__} is neither a dataclass nor has it from_table(table, folder)'
+                f'arrivals "{name}": {kind.__name__} is neither a dataclass nor has it from_table(table, folder)',
+                hint="put @dataclass(frozen=True) above it",
             )
         if ARRIVALS.get(name, kind) is not kind:
             raise InvalidInput(f'arrivals "{name}" are there already', hint="choose another name")

@@ -30,10 +30,12 @@ class Replay:
 
     def __post_init__(self) -> None:
         if len(self.times_s) != len(self.rates_per_s) or not self.times_s:
-            raise InvalidInput('arrivals "replay": it needs as many times as rates, at least one of each')
+            told = 'arrivals "replay": it needs as many times as rates, at least one of each'
+            raise InvalidInput(told, hint="for instance Replay(times_s=(0, 60), rates_per_s=(100, 200))")
         for number, (time, rate) in enumerate(zip(self.times_s, self.rates_per_s, strict=True)):
             if not math.isfinite(time):
-                raise InvalidInput(f'arrivals "replay": row {number + 1} has the time {time}')
+                hint = "give seconds, or leave the row out"
+                raise InvalidInput(f'arrivals "replay": row {number + 1} has the time {time}', hint=hint)
             check_rate("replay", f"row {number + 1}", rate)
             if number and time <= self.times_s[number - 1]:
                 raise InvalidInput(
@@ -84,7 +86,8 @@ def read_rates(path: Path) -> tuple[tuple[float, ...], tuple[float, ...]]:
         ) from None
     rows = _read_json(path, text) if path.suffix.lower() == ".json" else _read_csv(path, text)
     if not rows:
-        raise InvalidInput(f'arrivals "replay": "{path}" has no rows')
+        hint = f"write a row below {TIME},{RATE}, for instance 0,100"
+        raise InvalidInput(f'arrivals "replay": "{path}" has no rows', hint=hint)
     return tuple(time for time, _ in rows), tuple(rate for _, rate in rows)
 
 
@@ -97,7 +100,8 @@ def _read_json(path: Path, text: str) -> list[tuple[float, float]]:
     try:
         value = json.loads(text)
     except ValueError as problem:
-        raise InvalidInput(f'arrivals "replay": "{path}" is not JSON: {problem}') from None
+        hint = f'write [{{"{TIME}": 0, "{RATE}": 100}}, ...], or end its name in .csv if that is what it is'
+        raise InvalidInput(f'arrivals "replay": "{path}" is not JSON: {problem}', hint=hint) from None
     if isinstance(value, dict):
         times, rates = value.get(TIME), value.get(RATE, value.get("rate"))
         if not isinstance(times, list) or not isinstance(rates, list) or len(times) != len(rates):
@@ -115,7 +119,8 @@ def _read_json(path: Path, text: str) -> list[tuple[float, float]]:
 
 def _read_row(path: Path, number: int, row: Any) -> tuple[float, float]:
     if not isinstance(row, Mapping):
-        raise InvalidInput(f'arrivals "replay": "{path}", row {number}: {row!r} is not a row')
+        hint = f'write {{"{TIME}": 0, "{RATE}": 100}}'
+        raise InvalidInput(f'arrivals "replay": "{path}", row {number}: {row!r} is not a row', hint=hint)
     cells = []
     for names in ((TIME, "time"), (RATE, "rate")):
         cell = next((row[name] for name in names if row.get(name) is not None), None)
@@ -127,5 +132,6 @@ def _read_row(path: Path, number: int, row: Any) -> tuple[float, float]:
         try:
             cells.append(float(cell))
         except (TypeError, ValueError):
-            raise InvalidInput(f'arrivals "replay": "{path}", row {number}: {cell!r} is not a number') from None
+            told = f'arrivals "replay": "{path}", row {number}: {cell!r} is not a number'
+            raise InvalidInput(told, hint="write digits, and a point before decimals: 0.5") from None
     return cells[0], cells[1]

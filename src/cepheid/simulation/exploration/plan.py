@@ -80,7 +80,7 @@ def parse_goals(words: Iterable[str]) -> tuple[dict[str, float], float | None]:
         if not equals:
             raise InvalidInput(f'"{word}" is not of the form NAME=VALUE', hint=EXAMPLE)
         if name in goals or (name == "rate" and rate is not None):
-            raise InvalidInput(f'"{name}" is planned twice')
+            raise InvalidInput(f'"{name}" is planned twice', hint=f"leave out one {name}=...")
         if name == "rate":
             rate = _parse_number(name, value)
         elif name == "cost":

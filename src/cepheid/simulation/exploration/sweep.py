@@ -92,7 +92,8 @@ def _parse_range(name: str, written: str, variation: Variation) -> tuple[Value, 
         )
     first, last = (float(variation.read(name, part)) for part in parts[:2])
     if last < first:
-        raise InvalidInput(f'"{name}={written}" ends before it begins')
+        turned = ":".join([parts[1], parts[0], *parts[2:]])
+        raise InvalidInput(f'"{name}={written}" ends before it begins', hint=f"did you mean {name}={turned}?")
     step = parts[2] if len(parts) == 3 else "1"
     by_factor = step[:1] in ("x", "*")
     try:

@@ -83,7 +83,8 @@ def _check_unique(what: str, names: Iterable[str]) -> None:
     seen: set[str] = set()
     for place, name in enumerate(names):
         if name in seen:
-            raise InvalidScenario(f'there are two of [[{what}]] with the name "{name}"', where=(what, place, "name"))
+            told = f'there are two of [[{what}]] with the name "{name}"'
+            raise InvalidScenario(told, where=(what, place, "name"), hint="rename one of the two")
         seen.add(name)
 
 
@@ -106,12 +107,14 @@ def _check_surroundings(scenario: Scenario) -> None:
 def _check_query(query: Query, where: Where, vms: Collection[str]) -> None:
     title = f'query "{query.name}"'
     if not query.vertices:
-        raise InvalidScenario(f"{title} has no vertices", where=where)
+        raise InvalidScenario(f"{title} has no vertices", where=where, hint="begin with a producer and a consumer")
     ids: set[str] = set()
     for number, vertex in enumerate(query.vertices):
         if vertex.id in ids:
             raise InvalidScenario(
-                f'{title} has two vertices with the id "{vertex.id}"', where=(*where, "vertices", number, "id")
+                f'{title} has two vertices with the id "{vertex.id}"',
+                where=(*where, "vertices", number, "id"),
+                hint="rename one of the two, in edges and placement as well",
             )
         ids.add(vertex.id)
     for name, vm in query.placement.items():
@@ -141,6 +144,7 @@ def _check_window(scenario: Scenario, query: Query, vertex: Vertex, where: Where
         raise InvalidScenario(
             f"{title} advances {slots:,.0f} times within its length; at most {MOST_SLOTS:,} are possible",
             where=(*where, "advance_s"),
+            hint=f"write advance_s = {vertex.window_s / MOST_SLOTS:g} or more",
         )
     if scenario.fidelity == "corrected" and abs(slots - round(slots)) > 1e-9 * slots:
         raise InvalidScenario(
@@ -166,11 +170,14 @@ def _check_edges(scenario: Scenario) -> None:
             source = _find_end(query, edge.source, kinds, queries, where)
             target = _find_end(query, edge.target, kinds, queries, where)
             if kinds[source] == "consumer":
-                raise InvalidScenario(f"{title} leads out of a consumer", where=where)
+                hint = "turn it round, or let it begin at an operator"
+                raise InvalidScenario(f"{title} leads out of a consumer", where=where, hint=hint)
             if kinds[target] == "producer":
-                raise InvalidScenario(f"{title} leads into a producer", where=where)
+                hint = "turn it round, or let it end at an operator"
+                raise InvalidScenario(f"{title} leads into a producer", where=where, hint=hint)
             if (source, target) in seen:
-                raise InvalidScenario(f"{title} is there twice", where=where)
+                hint = "keep one of the two; its number is events out for each one in"
+                raise InvalidScenario(f"{title} is there twice", where=where, hint=hint)
             seen.add((source, target))
             after[source].append(target)
             inputs[target] += 1
@@ -238,7 +245,8 @@ def _check_changes(scenario: Scenario) -> None:
         title, where = f'change {place + 1} ("{change.action}")', ("change", place)
         for key in NEEDS[change.action]:
             if not getattr(change, key):
-                raise InvalidScenario(f'{title} lacks the key "{key}"', where=where)
+                needed = " and ".join(NEEDS[change.action])
+                raise InvalidScenario(f'{title} lacks the key "{key}"', where=where, hint=f"this action needs {needed}")
         if change.query and change.query not in queries:
             raise _unknown("query", change.query, queries, (*where, "query"), title)
         if change.vm and change.vm not in vms:

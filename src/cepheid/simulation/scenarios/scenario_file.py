@@ -60,7 +60,7 @@ SIMULATION = (
 def read_scenario(path: Path | str, fidelity: str | None = None) -> Scenario:
     """fidelity: in place of the one in the file."""
     path = Path(path)
-    return parse_scenario(read_text(path, "scenario"), path, fidelity)
+    return parse_scenario(read_text(path, "scenario", hint=f"paths start from {Path.cwd()}"), path, fidelity)
 
 
 def parse_scenario(text: str, path: Path, fidelity: str | None = None) -> Scenario:
@@ -154,7 +154,7 @@ def _read_change(table: Table) -> Change:
 
 def _read_query(table: Table, folder: Path) -> Query:
     name = table.text("name")
-    table.value("vertices")
+    table.value("vertices", hint='write vertices = [{ id = "spout", kind = "producer", ipe = 1000.0 }, ...]')
     vertices = tuple(
         _read_vertex(vertex, folder)
         for vertex in table.tables("vertices", "vertex", VERTEX_KEYS, named_by="id", part_of=f' of query "{name}"')
@@ -213,7 +213,8 @@ def _read_arrivals(table: Table, folder: Path) -> Arrivals:
     except InvalidScenario:
         raise
     except CepheidError as problem:
-        raise table.mistake(f"has arrivals that do not fit: {problem.message}", "arrivals", hint=problem.hint) from None
+        hint = problem.hint or 'write for instance arrivals = { kind = "poisson", rate_per_s = 100.0 }'
+        raise table.mistake(f"has arrivals that do not fit: {problem.message}", "arrivals", hint=hint) from None
 
 
 def _read_edge(each: object, number: int, query: Table) -> Edge:
@@ -244,7 +245,8 @@ def _read_placement(query: Table, ids: list[str]) -> Mapping[str, str]:
         for vertex in vertices:
             if vertex in placement:
                 both = f'"{vm}"' if placement[vertex] == vm else f'"{placement[vertex]}" and on "{vm}"'
-                raise query.mistake(f'places vertex "{vertex}" twice, on {both}', "placement", vm)
+                hint = f'leave "{vertex}" in one list only'
+                raise query.mistake(f'places vertex "{vertex}" twice, on {both}', "placement", vm, hint=hint)
             placement[vertex] = vm
     return placement
 

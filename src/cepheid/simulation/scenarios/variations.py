@@ -38,12 +38,15 @@ class Variation:
         try:
             number = float(text)
         except ValueError:
-            raise InvalidInput(f'"{text}" is no number, as {name} needs') from None
+            hint = f"write digits, as in {name}=100"
+            raise InvalidInput(f'"{text}" is no number, as {name} needs', hint=hint) from None
         whole = math.isfinite(number) and number == int(number)
         if self.kind is int and not whole:
-            raise InvalidInput(f'"{text}" is no whole number, as {name} needs')
+            hint = f"write it without decimals, as in {name}=4"
+            raise InvalidInput(f'"{text}" is no whole number, as {name} needs', hint=hint)
         if not math.isfinite(number) or number < 0.0 or (number == 0.0 and not self.zero):
-            raise InvalidInput(f"{name} must be {'at least' if self.zero else 'above'} 0, not {text}")
+            least = "at least" if self.zero else "above"
+            raise InvalidInput(f"{name} must be {least} 0, not {text}", hint=f"write for instance {name}=1")
         return int(number) if whole else number
 
 
