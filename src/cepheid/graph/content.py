@@ -17,7 +17,7 @@ import pyarrow as pa
 from cepheid.graph.function_identity import identify_function
 from cepheid.kernel.expression import Call, HostCall
 from cepheid.kernel.pattern import RowPatternProgram, SequenceProgram
-from cepheid.scalars.value import Operation
+from cepheid.scalars.value import Column, Operation
 
 Resolve = Callable[[str], Any]  # what a column of the input means
 _COLUMNS = frozenset(("column", "by", "opens", "closes"))  # fields that name a column of the input
@@ -42,54 +42,44 @@ class _Encoder:
         self._renamed = renamed
 
     def encode(self, value: Any) -> bytes:
-        match value:
-            case str():
-                return _mark(b"s", value.encode())
-            case None:
-                return b"n;"
-            case bool() | int():
-                return _mark(b"b" if isinstance(value, bool) else b"i", str(int(value)).encode())
-            case float():
-                return _mark(b"f", repr(value).encode())
-            case bytes():
-                return _mark(b"y", value)
-            case tuple() | list():
-                return _mark(b"t", b"".join(map(self.encode, value)))
-            case set() | frozenset():
-                return self._unordered(value)
-            case Mapping():
-                return self._unordered(value.items())
-            case Operation():
-                return self._encode_operation(value)
-            case Call():
-                return self._encode_call(value)
-            case RowPatternProgram():
-                return self._encode_record(value, conditions=self._encode_conditions(value))
-            case SequenceProgram():
-                return self._encode_record(value, joint=self._unordered(value.joint))
-            case HostCall():
-                cells = [(self._column(column), position) for column, position in value.arguments]
-                return self._encode_record(value, arguments=self.encode(cells))
-            case pa.DataType():
-                return _mark(b"a", str(value).encode())
+        write = _WRITERS.get(value.__class__)
+        if write is not None:
+            return write(self, value)
         if is_dataclass(value):
-            return self._encode_record(value)
+            return self.write_record(value)
+        if isinstance(value, pa.DataType):
+            return _mark(b"a", str(value).encode())
+        if isinstance(value, Mapping):
+            return self.write_unordered(value.items())
         assert callable(value), f"the content of a {type(value).__name__} is not known"
         return _mark(b"p", identify_function(value).encode())
 
-    def _unordered(self, values: Iterable[Any]) -> bytes:
+    def write_tuple(self, value: Iterable[Any]) -> bytes:
+        return _mark(b"t", b"".join(map(self.encode, value)))
+
+    def write_row_program(self, program: RowPatternProgram) -> bytes:
+        return self.write_record(program, conditions=self._write_conditions(program))
+
+    def write_sequence_program(self, program: SequenceProgram) -> bytes:
+        return self.write_record(program, joint=self.write_unordered(program.joint))
+
+    def write_host_call(self, call: HostCall) -> bytes:
+        cells = [(self._column(column), position) for column, position in call.arguments]
+        return self.write_record(call, arguments=self.encode(cells))
+
+    def write_unordered(self, values: Iterable[Any]) -> bytes:
         return _mark(b"u", b"".join(sorted(map(self.encode, values))))
 
-    def _encode_record(self, record: Any, **known: bytes) -> bytes:
+    def write_record(self, record: Any, **known: bytes) -> bytes:
         """A dataclass by its name and the fields that differ from their defaults."""
         told = [
-            _mark(b"k", field.name.encode()) + (known.get(field.name) or self._encode_field(field.name, value))
+            _mark(b"k", field.name.encode()) + (known.get(field.name) or self._write_field(field.name, value))
             for field in _said_fields(record.__class__)
             if not _is_default(field, value := getattr(record, field.name))
         ]
         return _mark(b"r", type(record).__name__.encode() + b":" + b"".join(told))
 
-    def _encode_field(self, name: str, value: Any) -> bytes:
+    def _write_field(self, name: str, value: Any) -> bytes:
         if name in _COLUMNS and isinstance(value, str):
             return self.encode(self._column(value))
         if name in _VARIABLES and self._renamed:
@@ -102,27 +92,49 @@ class _Encoder:
     def _column(self, name: str) -> Any:
         return name if self._resolve is None else self._resolve(name)
 
-    def _encode_operation(self, value: Operation) -> bytes:
+    def write_operation(self, value: Operation) -> bytes:
         if value.kind in ("and", "or"):
-            return _mark(b"o", value.kind.encode() + self._unordered(value.part("operands")))  # type: ignore[arg-type]
+            return _mark(b"o", value.kind.encode() + self.write_unordered(value.part("operands")))  # type: ignore[arg-type]
         if value.kind in _EVEN:
-            return _mark(b"o", value.kind.encode() + self._unordered((value.part("this"), value.part("expression"))))
+            return _mark(
+                b"o", value.kind.encode() + self.write_unordered((value.part("this"), value.part("expression")))
+            )
         if value.kind in _MIRRORED:
             parts = (("expression", value.part("this")), ("this", value.part("expression")))
             return _mark(b"o", self.encode(_MIRRORED[value.kind]) + self.encode(parts))
         return _mark(b"o", self.encode(value.kind) + self.encode(value.parts))
 
-    def _encode_call(self, call: Call) -> bytes:
+    def write_call(self, call: Call) -> bytes:
         function, arguments = call.function, call.arguments
         if function in ("and", "or", *_EVEN):
-            return _mark(b"c", self.encode(function) + self._unordered(arguments))
+            return _mark(b"c", self.encode(function) + self.write_unordered(arguments))
         if function in ("gt", "ge"):
             function, arguments = {"gt": "lt", "ge": "le"}[function], arguments[::-1]
         return _mark(b"c", self.encode((function, call.kind)) + self.encode(arguments))
 
-    def _encode_conditions(self, program: RowPatternProgram) -> bytes:
+    def _write_conditions(self, program: RowPatternProgram) -> bytes:
         renamed = [(self._renamed.get(name, name), condition) for name, condition in program.conditions]
-        return self._unordered(renamed)
+        return self.write_unordered(renamed)
+
+
+_WRITERS: dict[type, Callable[[_Encoder, Any], bytes]] = {
+    str: lambda _, value: _mark(b"s", value.encode()),
+    Column: lambda _, value: _mark(b"v", value.name.encode()),
+    type(None): lambda _, value: b"n;",  # noqa: ARG005
+    bool: lambda _, value: b"b1;" if value else b"b0;",
+    int: lambda _, value: b"i%d;" % value,
+    float: lambda _, value: _mark(b"f", repr(value).encode()),
+    bytes: lambda _, value: _mark(b"y", value),
+    tuple: _Encoder.write_tuple,
+    list: _Encoder.write_tuple,
+    set: _Encoder.write_unordered,
+    frozenset: _Encoder.write_unordered,
+    Operation: _Encoder.write_operation,
+    Call: _Encoder.write_call,
+    RowPatternProgram: _Encoder.write_row_program,
+    SequenceProgram: _Encoder.write_sequence_program,
+    HostCall: _Encoder.write_host_call,
+}
 
 
 def _mark(kind: bytes, content: bytes) -> bytes:

@@ -35,7 +35,7 @@ class KeyFinder:
         equalities = [(part, sides) for part in parts if (sides := self.read_equality(part)) is not None]
         keys = 0
         implied: list[exp.Expr] = []
-        for columns in group_equal([sides for _, sides in equalities]):
+        for columns in sorted(group_equal([sides for _, sides in equalities]), key=sorted):  # whatever is written first
             chosen = self.choose_columns(columns)
             if chosen is None or any(self.is_placed(stream, name) for stream, name in chosen.items()):
                 continue

@@ -173,18 +173,18 @@ class WindowJoinSelect:
 
     def _take_keys(self, conditions: list[exp.Expr]) -> list[exp.Expr]:
         """Give equalities that tie all sides together their places; what is left must be asked of pairs."""
-        if len(self.sides) == 2:
-            return [part for part in conditions if not self._take_key(part)]
-        return self._take_common_key(conditions)
+        if len(self.sides) > 2:
+            return self._take_common_key(conditions)
+        pairs = [self._read_equality(part) for part in conditions]
+        self._put_keys([dict(pair) for pair in pairs if pair is not None])
+        return [part for part, pair in zip(conditions, pairs, strict=True) if pair is None]
 
-    def _take_key(self, part: exp.Expr) -> bool:
-        pair = self._read_equality(part)
-        if pair is None or {number for number, _ in pair} != {0, 1}:
-            return False
-        for number, expression in pair:
-            self.sides[number].layout.put(f"_key{self.keys}", expression)
-        self.keys += 1
-        return True
+    def _put_keys(self, keys: list[dict[int, exp.Expr]]) -> None:
+        """In an order of their own, not in that of the conditions: it must not matter which is written first."""
+        for key in sorted(keys, key=lambda key: [key[number].sql() for number in sorted(key)]):
+            for number, expression in key.items():
+                self.sides[number].layout.put(f"_key{self.keys}", expression)
+            self.keys += 1
 
     def _take_common_key(self, conditions: list[exp.Expr]) -> list[exp.Expr]:
         """With three streams or more, events of one key only meet if every side is tied."""
@@ -203,13 +203,13 @@ class WindowJoinSelect:
             else:
                 classes.append(dict(pair))
                 used.append([part])
-        taken: list[exp.Expr] = []
-        for group, parts in zip(classes, used, strict=True):
-            if len(group) == len(self.sides) and len(parts) == len(self.sides) - 1:
-                for number, expression in group.items():
-                    self.sides[number].layout.put(f"_key{self.keys}", expression)
-                self.keys += 1
-                taken += parts
+        ties = [
+            (group, parts)
+            for group, parts in zip(classes, used, strict=True)
+            if len(group) == len(self.sides) and len(parts) == len(self.sides) - 1
+        ]
+        self._put_keys([group for group, _ in ties])
+        taken = [part for _, parts in ties for part in parts]
         return [part for part in conditions if not any(part is other for other in taken)]
 
     def _read_equality(self, part: exp.Expr) -> list[tuple[int, exp.Expr]] | None:

@@ -13,7 +13,7 @@ from cepheid.language.relations.sql_values import read_value
 from cepheid.language.streams.bind_table_join import TableJoinSelect
 from cepheid.language.streams.bind_window_join import JoinSide, WindowJoinSelect
 from cepheid.language.streams.query_binder import BoundTable, QueryBinder
-from cepheid.language.streams.stream_layout import StreamLayout
+from cepheid.language.streams.stream_layout import StreamLayout, name_inputs
 from cepheid.language.streams.window_queries import add_join, describe_parts
 
 
@@ -82,12 +82,16 @@ def add_interval_join(binder: QueryBinder, query: exp.Select, timed: bool) -> Bo
             span=span_of(query.args["from_"]),
             hint="give each stream a window, FROM a [ROWS 500] AS x, b [RANGE 1 HOUR] AS y, or join two in a subquery",
         )
-    sides, vertices = [], []
-    for item in list_items(query):
-        table = binder.find_timed(without_joins(item))
-        name = item.alias or table.label
-        sides.append(JoinSide(StreamLayout(table.label, name, table.schema, binder.describe, prefix=f"{name}."), None))
-        vertices.append(table.vertex)
+    items = list_items(query)
+    tables = [binder.find_timed(without_joins(item)) for item in items]
+    vertices = [table.vertex for table in tables]
+    sides = [
+        JoinSide(
+            StreamLayout(table.label, item.alias or table.label, table.schema, binder.describe, prefix=f"{prefix}."),
+            None,
+        )
+        for item, table, prefix in zip(items, tables, name_inputs(binder.graph, vertices), strict=True)
+    ]
     bound = WindowJoinSelect(query, sides, "leaving", span_of(query.args["from_"]))
     bound.find_interval()
     return add_join(binder, bound, vertices, timed)

@@ -14,8 +14,9 @@ from sqlglot import exp
 
 from cepheid.errors import InvalidOrder, InvalidQuery, NotSupportedYet, UnknownColumn
 from cepheid.event_time import can_order
-from cepheid.graph.operators import Project
+from cepheid.graph.operators import Project, Source
 from cepheid.graph.operators.project import event_layout
+from cepheid.graph.query_graph import QueryGraph
 from cepheid.kernel.columns import kind_of
 from cepheid.language.expressions.bind_order import list_times, plain_column
 from cepheid.language.expressions.host_types import HostTypes
@@ -25,6 +26,17 @@ from cepheid.language.relations.sql_values import read_value
 from cepheid.scalars.value import Column, Scalar
 
 MOMENT = "_moment"  # the time of the rows of a window query, which no user sees
+
+
+def name_inputs(graph: QueryGraph, vertices: list[str]) -> list[str]:
+    """What stands in front of the columns of several inputs: the stream, whatever a query calls it."""
+    names: list[str] = []
+    for vertex in vertices:
+        node = graph.vertices[vertex]
+        name = node.name if isinstance(node, Source) else "input"
+        taken = sum(known.partition("#")[0] == name for known in names)
+        names.append(f"{name}#{taken + 1}" if taken else name)
+    return names
 
 
 @dataclass

@@ -12,14 +12,14 @@ from sqlglot import exp
 from cepheid.errors import InvalidQuery, NotSupportedYet, Span
 from cepheid.graph.operators import Changes, Filter, Project
 from cepheid.language.parsing.places import span_of
-from cepheid.language.parsing.syntax import ChangeStream
+from cepheid.language.parsing.syntax import ChangeStream, StreamWindowClause
 from cepheid.language.relations.conditions import list_items, refuse_double_items
 from cepheid.language.relations.output_names import refuse_double_names
 from cepheid.language.relations.sql_values import read_value
 from cepheid.language.streams.bind_window_join import JoinSide, WindowJoinSelect
 from cepheid.language.streams.bind_window_select import WindowSelect
 from cepheid.language.streams.query_binder import BoundTable, QueryBinder
-from cepheid.language.streams.stream_layout import MOMENT, StreamLayout
+from cepheid.language.streams.stream_layout import MOMENT, StreamLayout, name_inputs
 from cepheid.scalars.value import Column
 
 
@@ -66,7 +66,7 @@ def refuse_lists(changes: ChangeStream, schema: pa.Schema) -> None:
 
 
 def add_window_join(binder: QueryBinder, query: exp.Select, items: list[exp.Expr], timed: bool) -> BoundTable:
-    sides, vertices = [], []
+    found: list[tuple[StreamWindowClause, BoundTable, str]] = []
     for item in list_items(query):
         clause = binder.windows.get(item.name)
         if clause is None:
@@ -76,10 +76,12 @@ def add_window_join(binder: QueryBinder, query: exp.Select, items: list[exp.Expr
                 hint="give every stream of the join a window; join a table in a subquery first",
             )
         table = binder.find_timed(clause.source)
-        name = item.alias or clause.source.alias or table.label
-        layout = StreamLayout(table.label, name, table.schema, binder.describe, prefix=f"{name}.")
-        sides.append(JoinSide(layout, clause))
-        vertices.append(table.vertex)
+        found.append((clause, table, item.alias or clause.source.alias or table.label))
+    vertices = [table.vertex for _, table, _ in found]
+    sides = [
+        JoinSide(StreamLayout(table.label, name, table.schema, binder.describe, prefix=f"{prefix}."), clause)
+        for (clause, table, name), prefix in zip(found, name_inputs(binder.graph, vertices), strict=True)
+    ]
     at = binder.windows[items[0].name].span if items[0].name in binder.windows else None
     return add_join(binder, WindowJoinSelect(query, sides, "arrival", at), vertices, timed)
 
