@@ -23,6 +23,15 @@ class Counts:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CountedVertices:
+    """Vertices that share an engine, by their digests: what they are called, and what was counted of them together."""
+
+    labels: tuple[str, ...]
+    digests: tuple[str, ...]
+    counts: Counts
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class BatchMeasurement:
     """One micro-batch of a continuous query."""
 

@@ -5,13 +5,18 @@ from __future__ import annotations
 import json
 from dataclasses import fields
 from pathlib import Path
+from typing import ClassVar
 
+import pyarrow as pa
 import pytest
 
 import cepheid.graph.operators as operators
 import cepheid.rewrite.rules as rules
+from cepheid.execution.embedded.relations import run_relational
+from cepheid.execution.engine import make_operator, unite_schemas
+from cepheid.graph.attributes import Beliefs
 from cepheid.graph.json_form import READABLE, read_json, write_json
-from cepheid.graph.node import PlanNode
+from cepheid.graph.node import EngineNode, PlanNode, plan_node
 from cepheid.graph.operators import (
     NODE_TYPES,
     Changes,
@@ -39,17 +44,21 @@ from cepheid.kernel.join import JoinInput, JoinProgram
 from cepheid.kernel.pattern import RowPatternProgram, SequenceProgram, Step, Term
 from cepheid.kernel.window import Evaluation, Summary, Window, WindowProgram
 from cepheid.placement.place_by_nature import place_by_nature
+from cepheid.rewrite.rewriter import rewrite_graph
 from cepheid.rewrite.rule import Rule
 from cepheid.rewrite.rule_order import ALL_RULES
 from cepheid.scalars.value import Column, Literal, binary, operation
+from cepheid.simulation.scenarios.vertex_model import model_vertex
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "rewrite"
+TYPES = {"_time": pa.timestamp("us"), "_key0": pa.int64()}
 CELL = OutputCell(name="x", column="x")
+ONE = operation("select", expressions=(operation("alias", this=Literal("1"), alias=operation("identifier", this="x")),))
 EXAMPLES: dict[type[PlanNode], PlanNode] = {
     Source: Source(name="s"),
     Filter: Filter(predicate=binary("gt", Column("x"), Literal("1"))),
     Project: Project(columns=(("_time", Column("x")),)),
-    Relation: Relation(query=operation("select", expressions=(Literal("1"),)), inputs=("a",), text="SELECT 1"),
+    Relation: Relation(query=ONE, inputs=("a",), text="SELECT 1"),
     RowPattern: RowPattern(program=RowPatternProgram(Term("a"), (("a", Cell("x", "bool")),)), cells=(CELL,), keys=1),
     Sequence: Sequence(program=SequenceProgram((Step("a", 0),)), cells=(CELL,), streams=("s",), keys=1),
     HostWindow: HostWindow(
@@ -94,9 +103,11 @@ def test_every_operator_file_is_listed() -> None:
 def test_every_kind_of_vertex_is_complete(kind: type[PlanNode]) -> None:
     node = EXAMPLES.get(kind)
     assert node is not None, f"give {kind.__name__} an example in this test"
-    operations = ("classification", "parameters")
+    operations = ["classification", "parameters", "reads", "origin", "guess_ipe", "guess_selectivity"]
     missing = [name for name in operations if getattr(kind, name) is getattr(PlanNode, name)]
-    assert not missing, f"{kind.__name__} lacks {', '.join(missing)}"
+    if issubclass(kind, EngineNode):
+        missing += [name for name in ("read_columns", "cell_names") if getattr(kind, name) is getattr(EngineNode, name)]
+    assert not missing, f"graph/operators/{kind.implementation}.py: {kind.__name__} lacks {', '.join(missing)}"
     assert node.describe().startswith(f"{kind.__name__}(")
     assert node.role in SHAPES
     assert READABLE.get(kind.__name__) is kind, f"{kind.__name__} cannot be read from JSON"
@@ -104,6 +115,52 @@ def test_every_kind_of_vertex_is_complete(kind: type[PlanNode]) -> None:
     assert read_json(write_json(graph)) == graph
     assert place_by_nature(graph, SPARK_TABLES.native).places[vertex].show()
     assert set(json.loads(write_json(graph))["vertices"][0]["node"]) == {"$", *(field.name for field in fields(node))}  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("kind", NODE_TYPES, ids=lambda kind: kind.__name__)
+def test_every_kind_of_vertex_is_simulated(kind: type[PlanNode]) -> None:
+    assert model_vertex.dispatch(kind) is not model_vertex.dispatch(object), (
+        f"simulation/scenarios/vertex_model.py has no model of {kind.__name__}"
+    )
+
+
+@pytest.mark.parametrize("kind", NODE_TYPES, ids=lambda kind: kind.__name__)
+def test_every_kind_of_vertex_is_run_by_a_host(kind: type[PlanNode]) -> None:
+    """On Spark: tests/spark/test_batch.py."""
+    node = EXAMPLES[kind]
+    if node.role != "operator":
+        return
+    if isinstance(node, EngineNode):
+        many = isinstance(node, Sequence | WindowJoin)
+        names = ["_time", "_key0", *node.read_columns()]
+        layout = unite_schemas(
+            [pa.schema([(name, TYPES.get(name, pa.float64())) for name in dict.fromkeys(names)])], many
+        )
+        assert make_operator([node], layout, many, "compiled").schemas, f"execution/engine.py: {kind.__name__}"
+        return
+    hosts = [host for host in (EMBEDDED, SPARK_TABLES, SPARK_STREAMS) if issubclass(kind, host.native)]
+    assert hosts, f"hosts.py: no host runs a {kind.__name__}"
+    if EMBEDDED in hosts and kind is not TableJoin:  # tests/execution/test_lookup.py has something to look up in
+        rows = pa.table({"x": [1.0], "_sign": [1], "_evaluation": [0]})
+        assert run_relational(node, [rows]) is not None, f"execution/embedded/relations.py: {kind.__name__}"
+
+
+def test_a_kind_that_says_nothing_about_what_it_reads_is_never_pruned() -> None:
+    """Forgotten, it raises; it does not pass for one that reads nothing."""
+
+    @plan_node
+    class Forgotten(PlanNode):
+        implementation: ClassVar[str] = "forgotten"
+
+        def parameters(self) -> list[str]:
+            return []
+
+    graph, source = QueryGraph().add(Source(name="s"))
+    graph, project = graph.add(Project(columns=(("x", Column("x")), ("y", Column("y")))), [source])
+    graph, above = graph.add(Forgotten(), [project])
+    graph, _ = graph.add(Sink(), [above])
+    with pytest.raises(NotImplementedError, match="Forgotten"):
+        rewrite_graph(graph, EMBEDDED.rules, Beliefs())
 
 
 def test_rules_are_those_in_their_folder() -> None:

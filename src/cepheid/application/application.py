@@ -15,8 +15,11 @@ import pyarrow as pa
 from cepheid.compiler import Compilation, compile_query
 from cepheid.cost.profile import NOMINAL_MIPS, HostName
 from cepheid.errors import CepheidError
+from cepheid.hosts import EMBEDDED, SPARK_STREAMS, Host
 from cepheid.language.catalog import Catalog
 from cepheid.language.expressions.host_types import Describe
+
+HOSTS: dict[HostName, Host] = {"embedded": EMBEDDED, "spark": SPARK_STREAMS}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +84,8 @@ def compile_application(application: Application, describe: Describe) -> Compila
     schemas = {name: source.schema for name, source in application.sources.items()} | dict(application.tables)
     known = Catalog(schemas, describe, frozenset(application.sources), frozenset(application.tables))
     try:
-        return compile_query({name: query.text for name, query in application.queries.items()}, known)
+        texts = {name: query.text for name, query in application.queries.items()}
+        return compile_query(texts, known, HOSTS[application.cluster.host])
     except CepheidError as problem:
         written = [query.origin for query in application.queries.values() if query.text == problem.text]
         problem.origin = written[0] if written else problem.origin

@@ -60,9 +60,12 @@ def _charge(
     after = len(own) - len(before)  # operators behind the bearer, and the sink
     passing = PASSING_IPE * (1 + len(before) + after * cost.selectivity)
     ipe = max(total - passing, LEAST_PART * total) / reach
-    charged = {bearer: VertexProfile(ipe=ipe, selectivity=cost.selectivity / reach, method=method)}
+    charged = {bearer: (ipe, cost.selectivity / reach)}
     if filters:
-        charged[filters[-1]] = VertexProfile(ipe=PASSING_IPE, selectivity=reach, method=method)
-    for other in engines[1:]:
-        charged[other] = VertexProfile(ipe=PASSING_IPE, selectivity=1.0, method=method)
-    return charged
+        charged[filters[-1]] = (PASSING_IPE, reach)
+    charged |= dict.fromkeys(engines[1:], (PASSING_IPE, 1.0))
+    digests = placed.graph.digests
+    return {
+        name: VertexProfile(ipe=each, selectivity=selectivity, digest=digests[name], method=method)
+        for name, (each, selectivity) in charged.items()
+    }

@@ -13,10 +13,12 @@ Method = Literal["regression", "latency", "throughput"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VertexProfile:
-    """ipe: instructions per event that comes in.  selectivity: events out for each one in."""
+    """ipe: instructions per event that comes in.  selectivity: events out for each one in.  digest: of the vertex that
+    was measured; empty: written by hand, for the vertex of this label."""
 
     ipe: float
     selectivity: float = 1.0
+    digest: str = ""
     method: str = "regression"  # or latency, throughput: how the ipe was estimated
 
 
@@ -53,8 +55,9 @@ class QueryProfile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Profile:
-    """vertices: by their names in the placed graph.  overhead_s: what a micro-batch (or a push) costs before its
-    first event.  pes: the processors of the host; an ipe counts the instructions of all of them."""
+    """vertices: by their labels, for people; what a vertex costs is found by its digest.  overhead_s: what a
+    micro-batch (or a push) costs before its first event.  pes: the processors of the host; an ipe counts the
+    instructions of all of them."""
 
     host: HostName
     mips: float = NOMINAL_MIPS
@@ -62,3 +65,11 @@ class Profile:
     overhead_s: float = 0.0
     vertices: Mapping[str, VertexProfile] = field(default_factory=dict)
     queries: Mapping[str, QueryProfile] = field(default_factory=dict)
+
+    def of(self, digest: str, label: str) -> VertexProfile | None:
+        """What a vertex cost, in whatever plan that was measured; label: what it is called in this one."""
+        measured = next((each for each in self.vertices.values() if each.digest == digest), None)
+        if measured is not None:
+            return measured
+        by_hand = self.vertices.get(label)
+        return by_hand if by_hand is not None and not by_hand.digest else None

@@ -5,7 +5,8 @@ mips = 2500.0
 pes = 1
 overhead_s = 0.00031
 
-[vertices.sequence_1]
+[vertices.sequence_1]       # the label it had; it is found again by its digest
+digest = "5c0e..."
 ipe = 262.5
 selectivity = 0.049
 method = "regression"
@@ -48,7 +49,7 @@ def show_profile(profile: Profile) -> str:
 
 def _show_values(values: Mapping[str, Any]) -> list[str]:
     """Text as in JSON, whose quotes and escapes are TOML's as well."""
-    return [f"{name} = {json.dumps(value)}" for name, value in values.items()]
+    return [f"{name} = {json.dumps(value)}" for name, value in values.items() if value != ""]
 
 
 def read_profile(path: Path) -> Profile:

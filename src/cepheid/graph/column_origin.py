@@ -2,21 +2,10 @@
 
 from __future__ import annotations
 
-from cepheid.graph.operators import (
-    Changes,
-    Filter,
-    Project,
-    RowPattern,
-    Sequence,
-    Source,
-    TableJoin,
-    Union,
-    WindowAggregate,
-    WindowJoin,
-)
+from cepheid.graph.node import COMPUTED, MADE_HERE
+from cepheid.graph.operators import Project, RowPattern, Sequence, Source, Union, WindowAggregate, WindowJoin
 from cepheid.graph.operators.row_pattern import OutputCell
 from cepheid.graph.query_graph import QueryGraph
-from cepheid.scalars.value import Column
 
 
 def trace_column(graph: QueryGraph, vertex: str, column: str) -> tuple[Source, str] | None:
@@ -88,14 +77,11 @@ def name_columns(graph: QueryGraph, pattern: str) -> dict[str, str]:
 
 
 def _follow(graph: QueryGraph, vertex: str, column: str) -> tuple[str, str] | None:
-    """The vertex where the column is made, and its name there; None if a projection computes it."""
-    match graph.vertices[vertex]:
-        case Filter() | Changes():
-            return _follow(graph, graph.inputs(vertex)[0], column)
-        case TableJoin(cells=cells):
-            cell = next(cell for cell in cells if cell.name == column)
-            return _follow(graph, graph.inputs(vertex)[0], cell.column) if cell.input == 0 else None
-        case Project(columns=columns):
-            value = dict(columns)[column]
-            return _follow(graph, graph.inputs(vertex)[0], value.name) if isinstance(value, Column) else None
-    return vertex, column
+    """The vertex where the column is made, and its name there; None if it is computed on the way."""
+    origin = graph.vertices[vertex].origin(column)
+    if origin == COMPUTED:
+        return None
+    if origin == MADE_HERE:
+        return vertex, column
+    number, inner = origin
+    return _follow(graph, graph.inputs(vertex)[number], inner)

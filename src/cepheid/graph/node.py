@@ -13,6 +13,10 @@ from typing import Any, ClassVar, Literal, TypeVar, dataclass_transform
 from cepheid.graph.classification import Classification
 
 Role = Literal["producer", "operator", "consumer"]
+Needed = frozenset[str] | None  # columns; None: every one
+MADE_HERE: Literal["made here"] = "made here"
+COMPUTED: Literal["computed"] = "computed"
+Origin = tuple[int, str] | Literal["made here", "computed"]  # (input, column of it)
 
 
 class PlanNode:
@@ -27,6 +31,23 @@ class PlanNode:
 
     def parameters(self) -> list[str]:
         """What tells it from another of its kind, as text (Table I: params)."""
+        raise NotImplementedError(type(self).__name__)
+
+    def reads(self, needed: Needed) -> Needed:
+        """The columns of its inputs that it reads, if `needed` of its own are read."""
+        raise NotImplementedError(type(self).__name__)
+
+    def origin(self, column: str) -> Origin:
+        """Where one of its columns comes from: a column of an input that it passes on unchanged, MADE_HERE, or COMPUTED
+        from others."""
+        raise NotImplementedError(type(self).__name__)
+
+    def guess_ipe(self) -> float:
+        """Instructions for each event that comes in, where nobody has measured."""
+        raise NotImplementedError(type(self).__name__)
+
+    def guess_selectivity(self) -> float:
+        """Rows for each event that comes in, where nobody has measured."""
         raise NotImplementedError(type(self).__name__)
 
     def describe(self) -> str:
@@ -53,6 +74,13 @@ class EngineNode(PlanNode):
     def read_columns(self) -> list[str]:
         """The input columns that it reads, besides order and keys."""
         raise NotImplementedError(type(self).__name__)
+
+    def reads(self, needed: Needed) -> Needed:  # noqa: ARG002
+        layout = ["_time", *(f"_order{number}" for number in range(1, self.order))]
+        return frozenset((*layout, *(f"_key{number}" for number in range(self.keys)), *self.read_columns()))
+
+    def origin(self, column: str) -> Origin:  # noqa: ARG002
+        return MADE_HERE
 
     def cell_names(self) -> list[str]:
         """The columns of its rows."""

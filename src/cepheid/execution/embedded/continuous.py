@@ -30,7 +30,7 @@ from cepheid.graph.operators import Relation, Sink, Source, TableJoin
 from cepheid.graph.read_columns import source_columns
 from cepheid.language.relations.row_wise_query import is_row_wise_query
 from cepheid.lookups import Database, Table
-from cepheid.measurement import Counts
+from cepheid.measurement import CountedVertices, Counts
 from cepheid.placement.placed_graph import PlacedGraph
 from cepheid.schema import fit_schema, is_plain_schema, read_table
 from cepheid.settings import Settings
@@ -112,6 +112,15 @@ class ContinuousQuery:
         total = Counts(**{name: sum(each[name] for each in counted) for name in Counts().as_dict()})
         total.unanswered = sum(each["unanswered"] for each in self.lookups.values())
         return total
+
+    @property
+    def measurements(self) -> dict[str, CountedVertices]:
+        """By the digest of each vertex that remembers: what was counted where it runs."""
+        return {
+            digest: CountedVertices(labels=tuple(run.vertices), digests=run.engine.identity.digests, counts=run.counts)
+            for run in self._engines()
+            for digest in run.engine.identity.digests
+        }
 
     @property
     def lookups(self) -> dict[str, dict[str, int]]:

@@ -37,8 +37,9 @@ def run_relational(node: PlanNode, inputs: list[pa.Table]) -> pa.Table:
         case Project(columns=columns):
             return project_table(columns, inputs[0])
         case Union(columns=names):
-            united = pa.unify_schemas([table.schema for table in inputs], promote_options="permissive")
-            return pa.concat_tables([table.select(names).cast(united) for table in inputs])
+            chosen = [table.select(names) for table in inputs]
+            united = pa.unify_schemas([table.schema for table in chosen], promote_options="permissive")
+            return pa.concat_tables([table.cast(united) for table in chosen])
         case Changes():
             return net_changes(node, inputs[0])
         case Relation(query=query, inputs=names):

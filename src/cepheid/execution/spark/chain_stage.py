@@ -49,7 +49,7 @@ def run_chain_on_stream(graph: QueryGraph, vertex: str, frames: Mapping[str, Dat
         envelopes = _pack(frames[name], read[name], time, port, schemas[name])
         packed = envelopes if packed is None else packed.union(envelopes)
     assert packed is not None, "a chain reads streams"
-    return run_stateful(packed, ChainProcessor(task), cells, f"cepheid {vertex}", "none")
+    return run_stateful(packed, ChainProcessor(task), cells, f"cepheid {vertex} {graph.digests[vertex]}", "none")
 
 
 def _take_below(graph: QueryGraph, vertex: str) -> QueryGraph:

@@ -137,7 +137,7 @@ def run_engines_on_stream(
     else:
         packed = _pack_all(node, inputs, schemas, settings)
     task = EngineTask(node, schemas, delays_us, identify_engine(graph, [vertex]), name_columns(graph, vertex))
-    return run_stateful(packed, EngineProcessor(task), cells, f"cepheid {vertex}")
+    return run_stateful(packed, EngineProcessor(task), cells, f"cepheid {vertex} {graph.digests[vertex]}")
 
 
 def prepare_session(spark: SparkSession) -> None:

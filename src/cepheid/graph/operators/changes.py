@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import ClassVar, Literal
 
 from cepheid.graph.classification import Classification
-from cepheid.graph.node import PlanNode, plan_node
+from cepheid.graph.node import Needed, Origin, PlanNode, plan_node
 
 
 @plan_node
@@ -24,6 +24,18 @@ class Changes(PlanNode):
 
     def classification(self) -> Classification:
         return Classification(sharing="proc+source", selectivity="at most 1")
+
+    def reads(self, needed: Needed) -> Needed:  # noqa: ARG002
+        return frozenset((*self.columns, *self.keys, "_sign", "_evaluation"))
+
+    def origin(self, column: str) -> Origin:
+        return 0, column
+
+    def guess_ipe(self) -> float:
+        return 30.0
+
+    def guess_selectivity(self) -> float:
+        return 0.5
 
     def parameters(self) -> list[str]:
         return [self.kind, *self.columns]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from cepheid.graph.classification import Classification
-from cepheid.graph.node import PlanNode, plan_node
+from cepheid.graph.node import MADE_HERE, Needed, Origin, PlanNode, plan_node
 from cepheid.graph.operators.window_aggregate import WindowCell, show_summary, show_window
 from cepheid.kernel.window import Summary, Window
 
@@ -32,6 +32,18 @@ class HostWindow(PlanNode):
             complexity="the windows that hold an event, per event",
             selectivity="one row per window and group",
         )
+
+    def reads(self, needed: Needed) -> Needed:  # noqa: ARG002
+        return frozenset(self.read_columns())
+
+    def origin(self, column: str) -> Origin:  # noqa: ARG002
+        return MADE_HERE
+
+    def guess_ipe(self) -> float:
+        return 30.0
+
+    def guess_selectivity(self) -> float:
+        return 0.01
 
     def parameters(self) -> list[str]:
         shown = [show_window(self.window), *map(show_summary, self.summaries)]

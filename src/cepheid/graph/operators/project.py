@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from cepheid.graph.classification import Classification
-from cepheid.graph.node import PlanNode, plan_node
+from cepheid.graph.node import COMPUTED, Needed, Origin, PlanNode, plan_node
 from cepheid.scalars.show import show_scalar
-from cepheid.scalars.value import Column, Scalar
+from cepheid.scalars.value import Column, Scalar, columns_of, weigh_value
 
 _LEADING = ("_time", "_order", "_key", "_group", "_part")
 _NUMBERED = re.compile(r"(_[a-z]+)(\d+)")
@@ -25,6 +25,19 @@ class Project(PlanNode):
 
     def classification(self) -> Classification:
         return Classification(sharing="proc+source", required_merge="sorted", required_split="random")
+
+    def reads(self, needed: Needed) -> Needed:  # noqa: ARG002
+        return frozenset().union(*(columns_of(value) for _, value in self.columns))
+
+    def origin(self, column: str) -> Origin:
+        value = dict(self.columns)[column]
+        return (0, value.name) if isinstance(value, Column) else COMPUTED
+
+    def guess_ipe(self) -> float:
+        return sum(weigh_value(value) for _, value in self.columns)
+
+    def guess_selectivity(self) -> float:
+        return 1.0
 
     def parameters(self) -> list[str]:
         return [

@@ -90,6 +90,12 @@ class RowPattern(EngineNode):
             selectivity="at most 1 row per event",
         )
 
+    def guess_ipe(self) -> float:
+        return 100.0
+
+    def guess_selectivity(self) -> float:
+        return 0.1
+
     def parameters(self) -> list[str]:
         program = self.program
         shown = [f"pattern=({show_pattern(program.pattern)})"]

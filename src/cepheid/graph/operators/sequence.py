@@ -43,6 +43,12 @@ class Sequence(EngineNode):
             selectivity="any: every combination with skip_till_any",
         )
 
+    def guess_ipe(self) -> float:
+        return 100.0
+
+    def guess_selectivity(self) -> float:
+        return 0.1
+
     def parameters(self) -> list[str]:
         program = self.program
         shown = [f"({', '.join(show_item(item, self.streams) for item in program.items)})"]

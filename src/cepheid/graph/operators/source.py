@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from cepheid.graph.classification import Classification
-from cepheid.graph.node import PlanNode, Role, plan_node
+from cepheid.graph.node import MADE_HERE, Needed, Origin, PlanNode, Role, plan_node
 
 
 @plan_node
@@ -20,6 +20,18 @@ class Source(PlanNode):
 
     def classification(self) -> Classification:
         return Classification(sharing="proc+source")
+
+    def reads(self, needed: Needed) -> Needed:  # noqa: ARG002
+        return frozenset()
+
+    def origin(self, column: str) -> Origin:  # noqa: ARG002
+        return MADE_HERE
+
+    def guess_ipe(self) -> float:
+        return 1.0
+
+    def guess_selectivity(self) -> float:
+        return 1.0
 
     def parameters(self) -> list[str]:
         return [self.name]

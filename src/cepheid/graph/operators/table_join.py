@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import ClassVar, Literal
 
 from cepheid.graph.classification import Classification
-from cepheid.graph.node import PlanNode, plan_node
+from cepheid.graph.node import COMPUTED, Needed, Origin, PlanNode, plan_node
 from cepheid.graph.operators.window_join import JoinCell
 from cepheid.scalars.show import show_scalar
 from cepheid.scalars.value import Scalar
@@ -31,6 +31,20 @@ class TableJoin(PlanNode):
         return Classification(
             sharing="proc+source", required_merge="sorted", required_split="random", selectivity="rows found per event"
         )
+
+    def reads(self, needed: Needed) -> Needed:  # noqa: ARG002
+        keys = (f"_key{number}" for number in range(len(self.keys)))
+        return frozenset((*(cell.column for cell in self.cells if cell.input == 0), *keys))
+
+    def origin(self, column: str) -> Origin:
+        cell = next(cell for cell in self.cells if cell.name == column)
+        return (0, cell.column) if cell.input == 0 else COMPUTED
+
+    def guess_ipe(self) -> float:
+        return 60.0
+
+    def guess_selectivity(self) -> float:
+        return 1.0
 
     def parameters(self) -> list[str]:
         shown = [self.table, self.kind, f"keys=[{', '.join(self.keys)}]"]

@@ -80,6 +80,12 @@ class WindowAggregate(EngineNode):
             selectivity="as the evaluation says",
         )
 
+    def guess_ipe(self) -> float:
+        return 60.0
+
+    def guess_selectivity(self) -> float:
+        return 1.0
+
     def parameters(self) -> list[str]:
         program = self.program
         shown = [show_window(program.window), show_evaluation(program.evaluation)]

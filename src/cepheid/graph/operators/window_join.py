@@ -50,6 +50,12 @@ class WindowJoin(EngineNode):
             selectivity="any",
         )
 
+    def guess_ipe(self) -> float:
+        return 100.0
+
+    def guess_selectivity(self) -> float:
+        return 1.0
+
     def parameters(self) -> list[str]:
         sides = zip(self.streams, self.program.inputs, self.program.preserved, strict=True)
         shown = [f"{stream} {show_side(side)}{' preserved' if outer else ''}" for stream, side, outer in sides]

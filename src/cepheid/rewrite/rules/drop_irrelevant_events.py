@@ -11,7 +11,7 @@ Pays when every step of a stream has a condition on single events: the rest neve
 
 from __future__ import annotations
 
-from cepheid.cost.estimate import Estimate, ipe_of_value
+from cepheid.cost.estimate import Estimate
 from cepheid.graph.operators import Filter, Project, Sequence
 from cepheid.graph.predicate import answer_columns
 from cepheid.graph.query_graph import QueryGraph
@@ -27,6 +27,7 @@ from cepheid.scalars.value import (
     join_conjunction,
     join_disjunction,
     substitute_columns,
+    weigh_value,
 )
 
 PASSING = 0.5  # guessed: events that fit a step
@@ -90,7 +91,7 @@ def _saves_events(estimate: Estimate, vertex: str) -> bool:
     graph = estimate.graph
     found = [_find_predicate(graph, vertex, port, layout) for port, layout in enumerate(graph.inputs(vertex))]
     return any(
-        (1 - PASSING) * estimate.ipe(vertex) > ipe_of_value(predicate) for predicate in found if predicate is not None
+        (1 - PASSING) * estimate.ipe(vertex) > weigh_value(predicate) for predicate in found if predicate is not None
     )
 
 

@@ -14,7 +14,7 @@ files themselves, and take half as long again where events come through the JVM.
 
 from __future__ import annotations
 
-from cepheid.cost.estimate import Estimate, guess_ipe
+from cepheid.cost.estimate import Estimate
 from cepheid.graph.operators import HostWindow, WindowAggregate
 from cepheid.graph.operators.window_aggregate import Arrangement
 from cepheid.graph.query_graph import QueryGraph
@@ -68,7 +68,7 @@ def _means_the_same(summary: Summary) -> bool:
 def _is_cheaper(estimate: Estimate, vertex: str) -> bool:
     node = estimate.graph.vertices[vertex]
     assert isinstance(node, WindowAggregate), "the rule looks at windows"
-    return guess_ipe(_as_grouping(node)) < estimate.ipe(vertex)
+    return _as_grouping(node).guess_ipe() < estimate.ipe(vertex)
 
 
 LEAVE_WINDOWS_TO_HOST = Rule(

@@ -63,7 +63,7 @@ class GraphFlow:
         return models, leaving
 
     def use_profile(self, name: str, model: VertexModel, flow: Flow) -> VertexModel:
-        measured = None if self.profile is None else self.profile.vertices.get(name)
+        measured = None if self.profile is None else self.profile.of(self.graph.digests[name], name)
         if measured is None or model.kind in ("producer", "consumer"):
             return model
         if model.kind == "operator":

@@ -115,9 +115,10 @@ def _find_costs(
 ) -> dict[str, float]:
     """Instructions per event.  What one engine does while the others wait takes as long on many processors as on one:
     in batches, which have all of them, it costs as many times more."""
-    measured = {} if profile is None else {name: each.ipe for name, each in profile.vertices.items()}
-    foreign = [name for name in measured if name not in models]
-    if foreign:
+    found = {} if profile is None else {name: profile.of(placed.graph.digests[name], name) for name in models}
+    measured = {name: each.ipe for name, each in found.items() if each is not None}
+    foreign = [] if profile is None else [name for name, each in profile.vertices.items() if each not in found.values()]
+    if foreign and (profile is None or not profile.vertices[foreign[0]].digest or not measured):
         raise InvalidInput(
             f'the profile has a vertex "{foreign[0]}" that the graph has not: it is of other queries',
             hint=f"calibrate again; {suggest_name(foreign[0], models)}",
