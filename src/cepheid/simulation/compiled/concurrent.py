@@ -7,17 +7,16 @@ from typing import Any
 import numpy as np
 
 from cepheid.simulation.compiled.counts import Counts
-from cepheid.simulation.compiled.course import begin_tick, end_tick
-from cepheid.simulation.compiled.lanes import BEGINS, ITERATES, RUNS, Groups
-from cepheid.simulation.compiled.mail import empty_outbox, receive_until
+from cepheid.simulation.compiled.lanes import RUNS, STARTS, Groups
+from cepheid.simulation.compiled.mail import receive_until
 from cepheid.simulation.compiled.options import inlined, kernel, pasted
-from cepheid.simulation.compiled.pool import ERROR, NO_ERROR, NONE, TOO_LATE, Pool, has_nodes
-from cepheid.simulation.compiled.producing import ask_producers, instructions_in, share_of_iteration
+from cepheid.simulation.compiled.pool import ERROR, NONE, TOO_LATE, Pool, has_nodes
 from cepheid.simulation.compiled.queues import NEARLY_NOTHING
 from cepheid.simulation.compiled.room import HARD, find_need, find_room
 from cepheid.simulation.compiled.seats import next_seat
 from cepheid.simulation.compiled.sending import CONCURRENT
 from cepheid.simulation.compiled.tables import Course, Tables
+from cepheid.simulation.compiled.tick_loop import run_iterations, run_ticks
 from cepheid.simulation.compiled.vertex_run import nodes_needed, run_vertex
 from cepheid.simulation.layout import WINDOW
 
@@ -29,54 +28,12 @@ def run_concurrently(
     tables: Tables, counts: Counts, course: Course, groups: Groups, pool: Pool, first: int, last: int
 ) -> bool:
     """Ticks first..last-1.  False: not done, more nodes are needed."""
-    state = groups.state[0]
-    while state.group < len(groups.begins) - 1:
-        while state.tick < last:
-            while state.member < groups.begins[state.group + 1]:
-                if not run_tick(tables, counts, course, pool, state, groups.places[state.member]):
-                    return False
-                if pool.state[ERROR] != NO_ERROR:
-                    return True
-                state.member += 1
-            empty_outbox(tables, counts, pool)
-            end_tick(tables, counts, course, groups, state)
-            state.member = groups.begins[state.group]
-            state.tick += 1
-        state.group += 1
-        state.member = groups.begins[state.group]
-        state.tick = first
-    return True
+    return run_ticks(run_tick, tables, counts, course, groups, pool, first, last)
 
 
 @pasted
 def run_tick(tables: Tables, counts: Counts, course: Course, pool: Pool, state: Any, number: int) -> bool:
-    place = tables.places[number]
-    if state.stage == BEGINS:
-        begin_tick(counts, course, place, number, state.tick)
-        if place.order == place.order_end:
-            return True
-        state.start = course.start_s[state.tick] * 1000.0
-        state.iteration = 0
-        state.stage = ITERATES
-    instructions = instructions_in(course, state.tick, place.capacity, place.pes)
-    while state.iteration < course.iterations:
-        amount = share_of_iteration(course, instructions, state.iteration, HARD)
-        end = state.start + amount / (place.capacity * place.pes * 1000.0)
-        if state.stage == ITERATES:
-            if not has_nodes(pool, place.sources_end - place.sources):
-                return False
-            ask_producers(tables, course, pool, place, state.tick, state.iteration, state.start, HARD)
-            begin_processors(tables, place, amount, state.start)
-            state.seat = 0
-            state.stage = RUNS
-        is_up = state.start >= place.halted_until
-        if is_up and not run_processors(tables, counts, course, pool, state, place, amount, end):
-            return False
-        state.start = end
-        state.iteration += 1
-        state.stage = ITERATES
-    state.stage = BEGINS
-    return True
+    return run_iterations(run_processors, HARD, tables, counts, course, pool, state, number)
 
 
 @inlined
@@ -99,11 +56,13 @@ def find_earliest(tables: Tables, place: Any) -> int:
 
 
 @pasted
-def run_processors(
-    tables: Tables, counts: Counts, course: Course, pool: Pool, state: Any, place: Any, amount: float, end: float
-) -> bool:
+def run_processors(tables: Tables, counts: Counts, course: Course, pool: Pool, state: Any, place_number: int) -> bool:
     """simple: everyone once, in order, on the earliest free processor.  dynamic: round and round, those that have
     work."""
+    place = tables.places[place_number]
+    if state.stage == STARTS:
+        begin_processors(tables, place, state.amount, state.start)
+        state.stage = RUNS
     minutes, seats, seat = counts.used.shape[1], place.order_end - place.order, state.seat
     speed = place.capacity * 1000.0
     while True:
@@ -120,16 +79,16 @@ def run_processors(
                 seat += 1
                 continue
             room = find_room(tables, vertex, HARD)
-            instructions = vertex.part * (amount / vertex.whole)
+            instructions = vertex.part * (state.amount / vertex.whole)
         else:
             found, needed, room = find_work(tables, place, seat, seats, now)
             if found == NONE:
-                wait(tables, pool, place, processor, now, end, speed)
+                wait(tables, pool, place, processor, now, state.end, speed)
                 continue
             seat = found
             number = tables.order[place.order + seat]
             vertex = tables.vertices[number]
-            allotment = vertex.part * (amount / vertex.whole)
+            allotment = vertex.part * (state.amount / vertex.whole)
             instructions = max(0.0, needed)
             if allotment < instructions:
                 instructions = allotment

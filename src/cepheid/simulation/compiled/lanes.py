@@ -17,7 +17,7 @@ from cepheid.simulation.compiled.pool import Pool, make_pool
 from cepheid.simulation.layout import Layout
 
 Ints = npt.NDArray[np.int64]
-BEGINS, ITERATES, RUNS = range(3)  # stages of a placement in a tick
+BEGINS, ITERATES, STARTS, RUNS = range(4)  # stages of a placement in a tick
 STATE = np.dtype(
     [
         ("group", np.int64),
@@ -26,7 +26,9 @@ STATE = np.dtype(
         ("stage", np.int64),
         ("iteration", np.int64),
         ("seat", np.int64),
-        ("start", np.float64),
+        ("start", np.float64),  # of the iteration, ms
+        ("end", np.float64),
+        ("amount", np.float64),  # instructions of the iteration
         ("cursor", np.float64),
         ("left", np.float64),
     ]

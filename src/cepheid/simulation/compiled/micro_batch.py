@@ -8,16 +8,16 @@ import numpy as np
 
 from cepheid.simulation.compiled.concurrent import is_due
 from cepheid.simulation.compiled.counts import Counts
-from cepheid.simulation.compiled.course import begin_tick, end_tick
-from cepheid.simulation.compiled.lanes import BEGINS, ITERATES, RUNS, Groups
-from cepheid.simulation.compiled.mail import empty_outbox, receive_until
+from cepheid.simulation.compiled.lanes import Groups
+from cepheid.simulation.compiled.mail import receive_until
 from cepheid.simulation.compiled.options import inlined, kernel, pasted
-from cepheid.simulation.compiled.pool import ERROR, NO_ERROR, NONE, TOO_LATE, Pool, has_nodes
-from cepheid.simulation.compiled.producing import ask_producers, instructions_in, share_of_iteration
+from cepheid.simulation.compiled.pool import ERROR, NONE, TOO_LATE, Pool, has_nodes
+from cepheid.simulation.compiled.producing import speed_of
 from cepheid.simulation.compiled.room import UNBOUNDED, find_need
 from cepheid.simulation.compiled.seats import next_seat
 from cepheid.simulation.compiled.sending import IN_BATCHES
 from cepheid.simulation.compiled.tables import Course, Tables
+from cepheid.simulation.compiled.tick_loop import run_iterations, run_ticks
 from cepheid.simulation.compiled.vertex_run import nodes_needed, run_vertex
 from cepheid.simulation.layout import PRODUCER, WINDOW
 
@@ -30,62 +30,18 @@ def run_in_batches(
     tables: Tables, counts: Counts, course: Course, groups: Groups, pool: Pool, first: int, last: int
 ) -> bool:
     """Ticks first..last-1.  False: not done, more nodes are needed."""
-    state = groups.state[0]
-    while state.group < len(groups.begins) - 1:
-        while state.tick < last:
-            while state.member < groups.begins[state.group + 1]:
-                if not run_tick(tables, counts, course, pool, state, groups.places[state.member]):
-                    return False
-                if pool.state[ERROR] != NO_ERROR:
-                    return True
-                state.member += 1
-            empty_outbox(tables, counts, pool)
-            end_tick(tables, counts, course, groups, state)
-            state.member = groups.begins[state.group]
-            state.tick += 1
-        state.group += 1
-        state.member = groups.begins[state.group]
-        state.tick = first
-    return True
+    return run_ticks(run_tick, tables, counts, course, groups, pool, first, last)
 
 
 @pasted
 def run_tick(tables: Tables, counts: Counts, course: Course, pool: Pool, state: Any, number: int) -> bool:
-    place = tables.places[number]
-    if state.stage == BEGINS:
-        begin_tick(counts, course, place, number, state.tick)
-        if place.order == place.order_end:
-            return True
-        state.start = course.start_s[state.tick] * 1000.0
-        state.iteration = 0
-        state.stage = ITERATES
-    instructions = instructions_in(course, state.tick, place.capacity, place.pes)
-    speed = place.capacity * place.pes * 1000.0
-    while state.iteration < course.iterations:
-        amount = share_of_iteration(course, instructions, state.iteration, UNBOUNDED)
-        end = state.start + amount / speed
-        if state.stage == ITERATES:
-            if not has_nodes(pool, place.sources_end - place.sources):
-                return False
-            ask_producers(tables, course, pool, place, state.tick, state.iteration, state.start, UNBOUNDED)
-            state.cursor = state.start
-            state.left = amount
-            state.stage = RUNS
-        is_up = state.start >= place.halted_until
-        if is_up and not run_batches(tables, counts, course, pool, state, place, number, speed):
-            return False
-        state.start = end
-        state.iteration += 1
-        state.stage = ITERATES
-    state.stage = BEGINS
-    return True
+    return run_iterations(run_batches, UNBOUNDED, tables, counts, course, pool, state, number)
 
 
 @pasted
-def run_batches(
-    tables: Tables, counts: Counts, course: Course, pool: Pool, state: Any, place: Any, place_number: int,
-    speed: float,
-) -> bool:  # fmt: skip
+def run_batches(tables: Tables, counts: Counts, course: Course, pool: Pool, state: Any, place_number: int) -> bool:
+    place = tables.places[place_number]
+    speed = speed_of(place, UNBOUNDED)
     minutes, seats = counts.used.shape[1], place.order_end - place.order
     while state.left > 0.0:
         now = state.cursor

@@ -98,8 +98,13 @@ def find_edge(course: Course, producer: Any, tick: int, iteration: int, bounds: 
 @inlined
 def find_step(course: Course, producer: Any, tick: int, bounds: int) -> float:
     instructions = instructions_in(course, tick, producer.capacity, producer.pes)
-    amount = share_of_iteration(course, instructions, 0, bounds)
-    return amount / (producer.capacity * 1000.0 if bounds == TOLD else producer.capacity * producer.pes * 1000.0)
+    return share_of_iteration(course, instructions, 0, bounds) / speed_of(producer, bounds)
+
+
+@inlined
+def speed_of(where: Any, bounds: int) -> float:
+    """Instructions per ms of a placement, or of a producer's: CEPSim has its processors work one after the other."""
+    return where.capacity * 1000.0 if bounds == TOLD else where.capacity * where.pes * 1000.0
 
 
 @inlined
