@@ -17,13 +17,13 @@ from cepheid.cli.failures import told_plainly
 from cepheid.errors import InvalidInput, suggest_name
 
 if TYPE_CHECKING:
-    from cepheid.simulation.exploration.plan import Plan
+    from cepheid.simulation.exploration.plan import CapacityPlan
     from cepheid.simulation.exploration.sweep import Sweep
     from cepheid.simulation.outcome import Outcome
     from cepheid.simulation.run import EngineName
     from cepheid.simulation.scenario import Scenario
 
-    Result = Outcome | Sweep | Plan
+    Result = Outcome | Sweep | CapacityPlan
 
 ENGINES = ("compiled", "reference")
 FIDELITIES = ("cepsim", "corrected")
@@ -209,10 +209,10 @@ def _show(result: Result) -> None:
 def _draw(result: Result, report: Path | None, picture: Path | None) -> None:
     if report is None and picture is None:
         return
-    from cepheid.simulation.exploration.plan import Plan
+    from cepheid.simulation.exploration.plan import CapacityPlan
     from cepheid.simulation.outcome import Outcome
 
-    shown: Any = result.as_sweep() if isinstance(result, Plan) else result
+    shown: Any = result.as_sweep() if isinstance(result, CapacityPlan) else result
     if report is not None:
         from cepheid.simulation.report.html import write_report
 

@@ -14,9 +14,9 @@ import numpy.typing as npt
 
 from cepheid.errors import InvalidInput, suggest_name
 from cepheid.simulation.allocation import Share, find_allocation
-from cepheid.simulation.arrivals.arrivals import Arrivals
+from cepheid.simulation.arrivals.arrivals import ArrivalProcess
 from cepheid.simulation.placement_order import order_placement
-from cepheid.simulation.scenario import Query, Scenario, Vertex
+from cepheid.simulation.scenario import Query, Scenario, ScenarioVertex
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -28,7 +28,7 @@ PRODUCER, OPERATOR, WINDOW, CONSUMER = range(4)
 class Instance:
     """A vertex of one copy of a query.  name: unique, and what orders vertices, as in CEPSim."""
 
-    vertex: Vertex
+    vertex: ScenarioVertex
     query: str
     copy: int
     name: str
@@ -69,15 +69,15 @@ class Layout:
     def consumers(self) -> list[int]:
         return [int(v) for v in np.flatnonzero(self.kind == CONSUMER)]
 
-    def arrivals(self, vertex: int) -> Arrivals:
+    def arrivals(self, vertex: int) -> ArrivalProcess:
         arrivals = self.instances[vertex].vertex.arrivals
         assert arrivals is not None, "a producer has arrivals"
         return arrivals
 
 
-def lay_out(scenario: Scenario, asleep: Collection[str] = (), absent: Collection[str] = ()) -> Layout:
-    """asleep: queries that are not deployed; absent: machines that are not there.  What is asleep or placed on what
-    is absent keeps its numbers, and does not run."""
+def lay_out(scenario: Scenario, undeployed: Collection[str] = (), absent: Collection[str] = ()) -> Layout:
+    """undeployed: queries that do not run now; absent: machines that are not there.  What is undeployed or placed on an
+    absent machine keeps its numbers, and does not run."""
     instances: list[Instance] = []
     number: dict[tuple[str, int, str], int] = {}
     for query in scenario.queries:
@@ -97,7 +97,7 @@ def lay_out(scenario: Scenario, asleep: Collection[str] = (), absent: Collection
     kind = np.array([KINDS.index(each.vertex.kind) for each in instances], np.int64)
     family, members = _find_families(scenario.queries, edges)
     slot, width = _number_producers(kind, family)
-    placement, vms, groups = _place(scenario, number, asleep, absent)
+    placement, vms, groups = _place(scenario, number, undeployed, absent)
     pes, capacity = _share_machines(scenario, vms, groups)
     order = [
         order_placement(
@@ -193,10 +193,10 @@ def _find_families(
         parent[root(own[start])] = root(own[end])
     families = [root(query) for query in own]
     works_for: list[tuple[int, ...]] = [(query,) for query in own]
-    return families, _tell_sharers(works_for, shared, edges) if shared else works_for
+    return families, _find_sharers(works_for, shared, edges) if shared else works_for
 
 
-def _tell_sharers(
+def _find_sharers(
     works_for: list[tuple[int, ...]], shared: list[tuple[int, int]], edges: list[tuple[int, int, float]]
 ) -> list[tuple[int, ...]]:
     """What leads to a vertex of another query works for that query too."""
@@ -224,7 +224,7 @@ def _number_producers(kind: Ints, family: list[int]) -> tuple[Ints, Ints]:
 
 
 def _place(
-    scenario: Scenario, number: dict[tuple[str, int, str], int], asleep: Collection[str], absent: Collection[str]
+    scenario: Scenario, number: dict[tuple[str, int, str], int], undeployed: Collection[str], absent: Collection[str]
 ) -> tuple[Ints, list[int], list[list[int]]]:
     """One placement for each machine, also for those that hold nothing, or one for each query on it."""
     vm_number = {vm.name: place for place, vm in enumerate(scenario.vms)}
@@ -240,7 +240,7 @@ def _place(
             if name not in vm_number:
                 hint = suggest_name(name, vm_number)
                 raise InvalidInput(f'query "{query.name}": machine "{name}" does not exist', hint=hint)
-            if name not in absent and query.name not in asleep:
+            if name not in absent and query.name not in undeployed:
                 vm = vm_number[name]
                 homes.append((vertex.id, (vm,) if scenario.placements == "vm" else (vm, query_number)))
         for copy in range(query.copies):

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from cepheid.simulation.hosting import homeless
+from cepheid.simulation.hosting import find_unhosted
 from cepheid.simulation.layout import Layout
 from cepheid.simulation.network import build_network
 from cepheid.simulation.scenario import Scenario
@@ -151,7 +151,7 @@ class Outcome:
 
     def unhosted(self) -> list[str]:
         """Machines that no server has room for: what is placed on them did not run."""
-        return sorted(homeless(self.scenario))
+        return sorted(find_unhosted(self.scenario))
 
     def as_json(self) -> dict[str, Any]:
         """What `cepheid simulate --json` prints."""

@@ -9,14 +9,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from cepheid.simulation.arrivals.arrivals import Arrivals
+from cepheid.simulation.arrivals.arrivals import ArrivalProcess
 
 Kind = Literal["producer", "operator", "window", "consumer"]
 Fidelity = Literal["cepsim", "corrected"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Vertex:
+class ScenarioVertex:
     """ipe: instructions per event.  queue: how many events each of its input queues holds, 0: any number.
 
     Producers: `limited` ones take in what there is room for; what they leave outside comes later, or never (`sheds`).
@@ -30,7 +30,7 @@ class Vertex:
     ipe: float
     queue: float = 0.0
     weight: float = 1.0
-    arrivals: Arrivals | None = None
+    arrivals: ArrivalProcess | None = None
     limited: bool = True
     sheds: bool = False
     window_s: float = 0.0
@@ -42,7 +42,7 @@ class Vertex:
 
 
 @dataclass(frozen=True, slots=True)
-class Edge:
+class ScenarioEdge:
     source: str
     target: str
     selectivity: float = 1.0
@@ -53,8 +53,8 @@ class Query:
     """placement: the machine of each vertex, by its id."""
 
     name: str
-    vertices: tuple[Vertex, ...]
-    edges: tuple[Edge, ...]
+    vertices: tuple[ScenarioVertex, ...]
+    edges: tuple[ScenarioEdge, ...]
     placement: Mapping[str, str]
     copies: int = 1
 
@@ -116,7 +116,7 @@ class MicroBatch:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
+class ScenarioChange:
     """Something that happens at a time of the run: see changes.py for what each action does."""
 
     at_s: float
@@ -152,4 +152,4 @@ class Scenario:
     datacentres: tuple[Datacentre, ...] = ()
     links: tuple[Link, ...] = ()
     micro_batch: MicroBatch = field(default_factory=MicroBatch)
-    changes: tuple[Change, ...] = ()
+    changes: tuple[ScenarioChange, ...] = ()

@@ -7,16 +7,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from cepheid.simulation.compiled.counts import Counts
+from cepheid.simulation.compiled.counts import TallyArrays
 from cepheid.simulation.compiled.lanes import RUNS, STARTS, Groups
-from cepheid.simulation.compiled.mail import deliver_before, lose_before
-from cepheid.simulation.compiled.options import inlined, kernel, pasted
+from cepheid.simulation.compiled.messages import deliver_before, lose_before
+from cepheid.simulation.compiled.options import inline_in_kernel, kernel, njit_inlined
 from cepheid.simulation.compiled.pool import ERROR, NONE, TOO_LATE, Pool, has_nodes
 from cepheid.simulation.compiled.producing import speed_of
-from cepheid.simulation.compiled.room import TOLD, find_need, find_room
-from cepheid.simulation.compiled.seats import next_seat
+from cepheid.simulation.compiled.room import ANNOUNCED, find_need, find_room
+from cepheid.simulation.compiled.run_queue import next_runnable
 from cepheid.simulation.compiled.sending import CEPSIM
-from cepheid.simulation.compiled.tables import Course, Tables
+from cepheid.simulation.compiled.tables import Tables, TickTable
 from cepheid.simulation.compiled.tick_loop import run_iterations, run_ticks
 from cepheid.simulation.compiled.vertex_run import nodes_needed, run_vertex
 
@@ -25,47 +25,49 @@ WORTH_RUNNING = 1.0
 
 @kernel
 def run_in_turn(
-    tables: Tables, counts: Counts, course: Course, groups: Groups, pool: Pool, first: int, last: int
+    tables: Tables, counts: TallyArrays, tick_table: TickTable, groups: Groups, pool: Pool, first: int, last: int
 ) -> bool:
     """Ticks first..last-1.  False: not done, more nodes are needed."""
-    return run_ticks(run_tick, tables, counts, course, groups, pool, first, last)
+    return run_ticks(run_tick, tables, counts, tick_table, groups, pool, first, last)
 
 
-@pasted
-def run_tick(tables: Tables, counts: Counts, course: Course, pool: Pool, state: Any, number: int) -> bool:
-    is_done = run_iterations(run_vertices, TOLD, tables, counts, course, pool, state, number)
-    if is_done and tables.places[number].mail_head != NONE:
-        lose_before(tables, pool, number, course.start_s[state.tick])
+@inline_in_kernel
+def run_tick(tables: Tables, counts: TallyArrays, tick_table: TickTable, pool: Pool, state: Any, number: int) -> bool:
+    is_done = run_iterations(run_vertices, ANNOUNCED, tables, counts, tick_table, pool, state, number)
+    if is_done and tables.places[number].first_message != NONE:
+        lose_before(tables, pool, number, tick_table.start_s[state.tick])
     return is_done
 
 
-@pasted
-def run_vertices(tables: Tables, counts: Counts, course: Course, pool: Pool, state: Any, place_number: int) -> bool:
+@inline_in_kernel
+def run_vertices(
+    tables: Tables, counts: TallyArrays, tick_table: TickTable, pool: Pool, state: Any, place_number: int
+) -> bool:
     """simple: everyone once, for its whole allotment.  dynamic: round and round, those that have work, until nothing is
     left."""
     place = tables.places[place_number]
     if state.stage == STARTS:
-        if place.mail_head != NONE:
-            deliver_before(tables, counts, pool, place_number, course.start_s[state.tick], state.end)
+        if place.first_message != NONE:
+            deliver_before(tables, counts, pool, place_number, tick_table.start_s[state.tick], state.end)
         state.stage = RUNS
-    speed = speed_of(place, TOLD)
-    minutes, seats = counts.used.shape[1], place.order_end - place.order
-    cursor, left, seat = state.cursor, state.left, state.seat
+    speed = speed_of(place, ANNOUNCED)
+    minutes, count = counts.used.shape[1], place.order_end - place.order
+    cursor, left, position = state.cursor, state.left, state.position
     while True:
-        if course.is_simple:
-            if seat >= seats:
+        if tick_table.is_simple:
+            if position >= count:
                 return True
-            number = tables.order[place.order + seat]
+            number = tables.order[place.order + position]
             vertex = tables.vertices[number]
-            room = find_room(tables, vertex, TOLD)
+            room = find_room(tables, vertex, ANNOUNCED)
             instructions = vertex.part * (state.amount / vertex.whole)
         else:
             if left <= 0.0:
                 return True
-            seat, needed, room = find_work(tables, place, seat, seats)
-            if seat == NONE:
+            position, needed, room = find_work(tables, place, position, count)
+            if position == NONE:
                 return True
-            number = tables.order[place.order + seat]
+            number = tables.order[place.order + position]
             vertex = tables.vertices[number]
             allotment = vertex.part * (state.amount / vertex.whole)
             instructions = min(needed, allotment)
@@ -79,28 +81,29 @@ def run_vertices(tables: Tables, counts: Counts, course: Course, pool: Pool, sta
         if not has_nodes(pool, nodes_needed(tables, vertex, cursor)):
             state.cursor = cursor
             state.left = left
-            state.seat = seat
+            state.position = position
             return False
-        run_vertex(tables, counts, course, pool, number, instructions, cursor, until, minute, room, CEPSIM)
+        run_vertex(tables, counts, tick_table, pool, number, instructions, cursor, until, minute, room, CEPSIM)
         cursor = until
         left -= instructions
-        seat += 1
-        if seat == seats and not course.is_simple:
-            seat = 0
+        position += 1
+        if position == count and not tick_table.is_simple:
+            position = 0
 
 
-@inlined
-def find_work(tables: Tables, place: Any, first: int, seats: int) -> Any:
-    """The first seat from `first` on, round to it again, that could use instructions: seat, how many, its room."""
-    seat, turned = first, False
+@njit_inlined
+def find_work(tables: Tables, place: Any, first: int, count: int) -> Any:
+    """The first vertex from position `first` on, round to it again, that could use instructions: its position, how many
+    instructions, its room."""
+    position, turned = first, False
     while True:
-        seat = next_seat(tables.words, place.words, seat, seats)
-        if seat == NONE or (turned and seat >= first):
+        position = next_runnable(tables.run_queue, place.run_queue, position, count)
+        if position == NONE or (turned and position >= first):
             if turned or first == 0:
                 return NONE, 0.0, 0.0
-            seat, turned = 0, True
+            position, turned = 0, True
             continue
-        needed, room = find_need(tables, tables.vertices[tables.order[place.order + seat]], TOLD)
+        needed, room = find_need(tables, tables.vertices[tables.order[place.order + position]], ANNOUNCED)
         if needed > WORTH_RUNNING:
-            return seat, needed, room
-        seat += 1
+            return position, needed, room
+        position += 1

@@ -25,7 +25,7 @@ STATE = np.dtype(
         ("member", np.int64),
         ("stage", np.int64),
         ("iteration", np.int64),
-        ("seat", np.int64),
+        ("position", np.int64),
         ("start", np.float64),  # of the iteration, ms
         ("end", np.float64),
         ("amount", np.float64),  # instructions of the iteration

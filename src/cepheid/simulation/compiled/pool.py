@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from cepheid.simulation.compiled.options import inlined
+from cepheid.simulation.compiled.options import njit_inlined
 
 NODE = np.dtype(
     [
@@ -75,7 +75,7 @@ def _chain(pool: Pool, first: int) -> None:
     pool.state[LEFT] += count - first
 
 
-@inlined
+@njit_inlined
 def has_nodes(pool: Pool, count: int) -> bool:
     """Whether so many are free; if not, they are asked for."""
     if pool.state[LEFT] >= count:
@@ -84,7 +84,7 @@ def has_nodes(pool: Pool, count: int) -> bool:
     return False
 
 
-@inlined
+@njit_inlined
 def make_set(pool: Pool, size: float, ts: float, latency: float, came_of: Any, width: int) -> int:
     node = pool.state[FREE]
     made = pool.nodes[node]
@@ -99,7 +99,7 @@ def make_set(pool: Pool, size: float, ts: float, latency: float, came_of: Any, w
     return node
 
 
-@inlined
+@njit_inlined
 def free_node(pool: Pool, node: int) -> None:
     pool.nodes[node].next = pool.state[FREE]
     pool.state[FREE] = node

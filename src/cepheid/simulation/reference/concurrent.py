@@ -10,13 +10,13 @@ from __future__ import annotations
 import math
 
 from cepheid.simulation.clock import Tick, instructions_in, share_of_iteration
-from cepheid.simulation.reference.placement import Member, Message, Placement
+from cepheid.simulation.reference.placement import Member, Message, PlacementRun
 from cepheid.simulation.reference.scheduling import WORTH_RUNNING, Arrival, Slice
-from cepheid.simulation.reference.window import Window
+from cepheid.simulation.reference.window import WindowRun
 from cepheid.simulation.scenario import Scenario
 
 
-def run_concurrently(placement: Placement, tick: Tick, scenario: Scenario) -> None:
+def run_concurrently(placement: PlacementRun, tick: Tick, scenario: Scenario) -> None:
     instructions = instructions_in(tick, placement.capacity, placement.pes)
     start = tick.start_s * 1000.0
     for iteration in range(scenario.iterations):
@@ -34,7 +34,7 @@ def run_concurrently(placement: Placement, tick: Tick, scenario: Scenario) -> No
 class _Processors:
     """cursor: until when each is busy; left: how many instructions it still has."""
 
-    def __init__(self, placement: Placement, instructions: float, start: float, end: float) -> None:
+    def __init__(self, placement: PlacementRun, instructions: float, start: float, end: float) -> None:
         self.placement, self.end = placement, end
         self.speed = placement.capacity * 1000.0
         self.cursor = [start] * placement.pes
@@ -86,7 +86,7 @@ class _Processors:
             member = members[vertex]
             if member.busy_until <= now and member.blocked_until <= now:
                 run = member.run
-                if run.needed() > WORTH_RUNNING or (isinstance(run, Window) and run.is_due(now)):
+                if run.needed() > WORTH_RUNNING or (isinstance(run, WindowRun) and run.is_due(now)):
                     return vertex
         return None
 
@@ -118,7 +118,7 @@ def _next_moment(member: Member, now: float) -> float:
         until = member.busy_until
     if member.blocked_until > now:
         until = min(until, member.blocked_until)
-    if isinstance(member.run, Window) and member.run.close_at > now:
+    if isinstance(member.run, WindowRun) and member.run.close_at > now:
         until = min(until, member.run.close_at)
     return until
 

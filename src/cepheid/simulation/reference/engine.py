@@ -12,16 +12,16 @@ from cepheid.simulation.clock import Tick, instructions_in, iteration_edges
 from cepheid.simulation.layout import CONSUMER, PRODUCER, WINDOW, Layout
 from cepheid.simulation.network import build_network
 from cepheid.simulation.reference.concurrent import put_in_order, run_concurrently
-from cepheid.simulation.reference.consumer import Consumer
+from cepheid.simulation.reference.consumer import ConsumerRun
 from cepheid.simulation.reference.event_set import EventSet
 from cepheid.simulation.reference.executor import run_in_turn
 from cepheid.simulation.reference.micro_batch import BatchState, run_in_batches
-from cepheid.simulation.reference.operator import Operator
-from cepheid.simulation.reference.placement import Member, Message, Placement, VertexRun
+from cepheid.simulation.reference.operator import OperatorRun
+from cepheid.simulation.reference.placement import Member, Message, PlacementRun, VertexRun
 from cepheid.simulation.reference.ports import Bounds, Channel, Inputs, Outputs
-from cepheid.simulation.reference.producer import PatientProducer, Producer
+from cepheid.simulation.reference.producer import PatientProducerRun, ProducerRun
 from cepheid.simulation.reference.scheduling import BUILT_IN, Arrival, Slice, find_scheduler
-from cepheid.simulation.reference.window import Window, give_all, give_constant
+from cepheid.simulation.reference.window import WindowRun, give_all, give_constant
 from cepheid.simulation.scenario import Scenario
 from cepheid.simulation.tally import Floats, Tally, find_bin
 
@@ -35,7 +35,7 @@ class ReferenceEngine:
         self.tally = Tally.of(scenario, layout, ticks[-1])
         self.channels: list[Channel] = []
         self.members: list[Member] = []
-        self.placements: list[Placement] = []
+        self.placements: list[PlacementRun] = []
         self.batches: list[BatchState] = []
         self.link_free_at: list[float] = []
         self.outbox: list[tuple[float, Message]] = []
@@ -83,14 +83,14 @@ class ReferenceEngine:
         for vertex in vertices:
             run = self.members[vertex].run
             lost = run.waiting()
-            if isinstance(run, Producer):
+            if isinstance(run, ProducerRun):
                 run.queue.clear()
             else:
                 for channel in run.inputs.channels:
                     channel.incoming.clear()
-                    channel.tell_room()
+                    channel.update_limits()
                 run.inputs.total = 0.0
-            if isinstance(run, Window):
+            if isinstance(run, WindowRun):
                 run.unsent.clear()
                 for slot in run.slots:
                     for events in slot:
@@ -110,7 +110,7 @@ class ReferenceEngine:
         """Events in the queues of each vertex, now."""
         return np.array([member.run.waiting() for member in self.members])
 
-    def _run_placement(self, placement: Placement, tick: Tick) -> None:
+    def _run_placement(self, placement: PlacementRun, tick: Tick) -> None:
         scenario = self.scenario
         minute = int(tick.start_s / 60.0)
         self.tally.offered[placement.number, minute] += instructions_in(tick, placement.capacity, placement.pes)
@@ -125,7 +125,7 @@ class ReferenceEngine:
         else:
             self._run_as_user_says(placement, tick)
 
-    def _run_as_user_says(self, placement: Placement, tick: Tick) -> None:
+    def _run_as_user_says(self, placement: PlacementRun, tick: Tick) -> None:
         """A scheduler of the user's, on one processor."""
         if placement.pes > 1:
             raise NotSupportedYet("a scheduler of your own on more than one processor", hint="set cloudlet_pes = 1")
@@ -149,7 +149,7 @@ class ReferenceEngine:
                 self.tally.most_waiting[member.number, minute], waiting
             )
 
-    def _collect(self, placement: Placement, tick: Tick) -> list[Arrival[Message]]:
+    def _collect(self, placement: PlacementRun, tick: Tick) -> list[Arrival[Message]]:
         """Messages that have arrived before the tick.  Of two for one vertex at one instant CEPSim loses one: that of
         the source whose name comes later."""
         arrived = [arrival for arrival in placement.arrivals if arrival.at < tick.start_s]
@@ -210,7 +210,7 @@ class ReferenceEngine:
         tally, minute = self.tally, int(piece.end / 60000.0)
         self._use(int(self.layout.placement[member.number]), piece.instructions, piece.end)
         tally.processed[member.number, minute] += events.size
-        if isinstance(member.run, Consumer) and events.size != 0.0:
+        if isinstance(member.run, ConsumerRun) and events.size != 0.0:
             consumer = tally.consumer_of[member.number]
             tally.consumed[consumer, minute] += events.size
             tally.latency[consumer, minute] += events.size * events.latency
@@ -229,19 +229,19 @@ class ReferenceEngine:
         layout = self.layout
         vertex, width = layout.instances[number].vertex, int(layout.width[number])
         inputs, outputs = layout.inputs_of[number], layout.outputs_of[number]
-        bounds: Bounds = "hard" if self.corrected else "told"
+        bounds: Bounds = "hard" if self.corrected else "announced"
         if self.scenario.scheduler == "micro_batch":
             bounds = "none"
         sends = Outputs([self.channels[edge] for edge in outputs], bounds)
         takes = Inputs([self.channels[edge] for edge in inputs], width)
         run: VertexRun
         if layout.kind[number] == PRODUCER:
-            producer = PatientProducer if self.corrected else Producer
+            producer = PatientProducerRun if self.corrected else ProducerRun
             run = producer(vertex.ipe, sends, int(layout.slot[number]), width, vertex.limited, vertex.sheds)
         elif layout.kind[number] == CONSUMER:
-            run = Consumer(vertex.ipe, takes, width)
+            run = ConsumerRun(vertex.ipe, takes, width)
         elif layout.kind[number] == WINDOW:
-            run = Window(
+            run = WindowRun(
                 vertex.ipe,
                 takes,
                 sends,
@@ -252,7 +252,7 @@ class ReferenceEngine:
                 vertex.limits_output,
             )
         else:
-            run = Operator(vertex.ipe, takes, sends, width)
+            run = OperatorRun(vertex.ipe, takes, sends, width)
         return Member(number, run, inputs, outputs)
 
     def _begin_producers(self, tick: int) -> None:
@@ -262,17 +262,17 @@ class ReferenceEngine:
             if place < 0 or member.has_begun:
                 continue
             member.has_begun = True
-            if isinstance(member.run, Window):
+            if isinstance(member.run, WindowRun):
                 member.run.begin(self.ticks[tick].start_s * 1000.0)
-            if isinstance(member.run, Producer):
+            if isinstance(member.run, ProducerRun):
                 placement = self.placements[place]
                 edges = iteration_edges(self.ticks[tick:], self.scenario, placement.capacity, placement.pes)
                 copy = self.layout.instances[member.number].copy
                 amounts = self.layout.arrivals(member.number).amounts(edges, copy)
                 member.came = [0.0] * (tick * self.scenario.iterations + 1) + list(map(float, amounts))
 
-    def _make_placement(self, place: int) -> Placement:
-        return Placement(
+    def _make_placement(self, place: int) -> PlacementRun:
+        return PlacementRun(
             place,
             [],
             self.channels,

@@ -7,13 +7,13 @@ once with its successors here.  More processors are more instructions on the sam
 from __future__ import annotations
 
 from cepheid.simulation.clock import Tick, instructions_in, share_of_iteration
-from cepheid.simulation.reference.placement import Message, Placement
+from cepheid.simulation.reference.placement import Message, PlacementRun
 from cepheid.simulation.reference.scheduling import Arrival, Scheduler, Slice, Turn
 from cepheid.simulation.scenario import Scenario
 
 
 def run_in_turn(
-    placement: Placement, tick: Tick, scenario: Scenario, scheduler: Scheduler, arrived: list[Arrival[Message]]
+    placement: PlacementRun, tick: Tick, scenario: Scenario, scheduler: Scheduler, arrived: list[Arrival[Message]]
 ) -> None:
     instructions = instructions_in(tick, placement.capacity, placement.pes)
     start = tick.start_s * 1000.0
@@ -30,7 +30,7 @@ def run_in_turn(
 
 
 def _run_iteration(
-    placement: Placement, instructions: float, start: float, scheduler: Scheduler, due: list[Arrival[Message]]
+    placement: PlacementRun, instructions: float, start: float, scheduler: Scheduler, due: list[Arrival[Message]]
 ) -> None:
     members = placement.members
     turn = Turn(

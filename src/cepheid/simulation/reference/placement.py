@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from cepheid.simulation.reference.consumer import Consumer
+from cepheid.simulation.reference.consumer import ConsumerRun
 from cepheid.simulation.reference.event_set import EventSet
-from cepheid.simulation.reference.operator import Operator
+from cepheid.simulation.reference.operator import OperatorRun
 from cepheid.simulation.reference.ports import Channel
-from cepheid.simulation.reference.producer import Producer
+from cepheid.simulation.reference.producer import ProducerRun
 from cepheid.simulation.reference.scheduling import Arrival, Slice
-from cepheid.simulation.reference.window import Window
+from cepheid.simulation.reference.window import WindowRun
 
-VertexRun = Producer | Operator | Window | Consumer
+VertexRun = ProducerRun | OperatorRun | WindowRun | ConsumerRun
 
 
 @dataclass(slots=True)
@@ -48,7 +48,7 @@ class Member:
 
 
 @dataclass(slots=True)
-class Placement:
+class PlacementRun:
     """arrivals: messages on their way to it; corrected: also what its own vertices send each other.
 
     last_asked: when its producers last took in what had come.
@@ -72,15 +72,15 @@ class Placement:
         """Producers take in what has come."""
         since = now if self.last_asked is None else self.last_asked
         for member in self.members:
-            if isinstance(member.run, Producer):
+            if isinstance(member.run, ProducerRun):
                 member.run.take_in(member.came[iteration], since, now)
         self.last_asked = now
 
     def carry_out(self, member: Member, piece: Slice) -> list[Message]:
         """Run a vertex; what it sends to other placements is on its way, what stays here is given back."""
         events = member.run.run(piece.instructions, piece.start, piece.end)
-        if not isinstance(member.run, Producer):
-            member.run.inputs.tell_room()
+        if not isinstance(member.run, ProducerRun):
+            member.run.inputs.update_limits()
         self.observe(member, events, piece)
         local = []
         for edge in member.outputs:
@@ -96,5 +96,5 @@ class Placement:
 
     def enter(self, message: Message) -> None:
         target = self.target(message.edge).run
-        assert not isinstance(target, Producer), "no edge leads to a producer"
+        assert not isinstance(target, ProducerRun), "no edge leads to a producer"
         target.inputs.receive(self.channels[message.edge], message.events)

@@ -26,17 +26,17 @@ class Channel:
         self.incoming = EventSetQueue(producers)
         self.under_way = 0.0
 
-    def tell_room(self) -> None:
+    def update_limits(self) -> None:
         if self.queue > 0.0:
             self.limit = self.queue - self.incoming.size
 
 
-Bounds = Literal["told", "hard", "none"]
+Bounds = Literal["announced", "hard", "none"]
 
 
 class Outputs:
-    """bounds: as the successor told when it last ran (CEPSim); as they are now, what is under way included; or none
-    at all."""
+    """bounds: as the successor announced when it last ran (CEPSim); as they are now, what is under way included; or
+    none at all."""
 
     def __init__(self, channels: list[Channel], bounds: Bounds) -> None:
         self.channels = channels
@@ -92,9 +92,9 @@ class Inputs:
             self.total = 0.0
         return parts
 
-    def tell_room(self) -> None:
+    def update_limits(self) -> None:
         for channel in self.channels:
-            channel.tell_room()
+            channel.update_limits()
 
 
 def add_up(parts: list[EventSet], producers: int) -> EventSet:

@@ -16,7 +16,7 @@ DEFAULT_LIMIT = 1e7
 GREATEST_INT = 2147483647.0
 
 
-class Producer:
+class ProducerRun:
     def __init__(self, ipe: float, outputs: Outputs, slot: int, producers: int, limited: bool, sheds: bool) -> None:
         self.ipe, self.outputs, self.slot, self.producers = ipe, outputs, slot, producers
         self.limited, self.sheds = limited, sheds
@@ -65,7 +65,7 @@ class Producer:
         return events
 
 
-class PatientProducer(Producer):
+class PatientProducerRun(ProducerRun):
     """Nothing is left outside: events wait in the producer's own queue, with the time when they came (the middle of
     the interval)."""
 

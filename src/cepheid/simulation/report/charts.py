@@ -16,7 +16,7 @@ MOST_MARKS = 60  # points of a line; more would run into each other
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class ChartLine:
     """points: (x, y), and None where there is none.  colour: 1 to 6; 0 is for what is only compared with.
 
     band: x, low, high.  hollow: the points whose marks are only outlines, by their x.
@@ -53,7 +53,7 @@ class LineChart:
 
     title: str
     across: str
-    lines: Sequence[Line]
+    lines: Sequence[ChartLine]
     logarithmic: bool = False
     ticks: Sequence[float] = ()
     moments: Sequence[Moment] = ()
@@ -70,7 +70,7 @@ class LineChart:
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class HeatCell:
     """share: how strong its colour is, 0 to 1; None: nothing to show.  crossed: hatched instead of coloured."""
 
     share: float | None
@@ -88,7 +88,7 @@ class HeatMap:
     across: str
     rows: Sequence[str]
     columns: Sequence[str]
-    cells: Sequence[Sequence[Cell]]
+    cells: Sequence[Sequence[HeatCell]]
     key: tuple[str, str]
     key_crossed: str = ""
     colour: int = 1

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from cepheid.simulation.report.charts import (
     MOST_LINES,
-    Cell,
+    ChartLine,
+    HeatCell,
     HeatMap,
-    Line,
     LineChart,
     Moment,
     logarithmic_share,
@@ -16,20 +16,20 @@ from cepheid.simulation.report.charts import (
 )
 from cepheid.simulation.report.digest import Consumers, Digest
 from cepheid.simulation.report.quantities import clean_name, write_count, write_duration, write_share, write_short
-from cepheid.simulation.scenario import Change
+from cepheid.simulation.scenario import ScenarioChange
 
 LONGEST_NAME = 44  # letters beside a chart
 FAR_APART = 30.0  # latencies that differ more are drawn in decades
 
 
-def chart_latency(digest: Digest, changes: Sequence[Change]) -> LineChart:
+def chart_latency(digest: Digest, changes: Sequence[ScenarioChange]) -> LineChart:
     """A line for each consumer, or, if they are many, the median and all around it."""
     rows = _choose_rows(digest)
     spreads = [[(x, row.latency_in(minute)) for x, minute in _place_minutes(digest)] for row in rows]
     known = [spread.middle for row in spreads for _, spread in row if spread]
     unit, name = _choose_unit(known)
     lines = [
-        Line(
+        ChartLine(
             _name_line(row, rows, "median"),
             [(x, spread.middle / unit if spread else None) for x, spread in by_minute],
             1 + number,
@@ -49,10 +49,10 @@ def chart_latency(digest: Digest, changes: Sequence[Change]) -> LineChart:
     )
 
 
-def chart_throughput(digest: Digest, changes: Sequence[Change]) -> LineChart:
+def chart_throughput(digest: Digest, changes: Sequence[ScenarioChange]) -> LineChart:
     rows = _choose_rows(digest)
     achieved = [
-        Line(
+        ChartLine(
             _name_line(row, rows, "achieved"),
             [(x, row.throughput_in(minute)) for x, minute in _place_minutes(digest)],
             1 + number,
@@ -61,7 +61,7 @@ def chart_throughput(digest: Digest, changes: Sequence[Change]) -> LineChart:
         )
         for number, row in enumerate(rows)
     ]
-    offered = [Line("offered", [(x, row.offered_per_s) for x, _ in _place_minutes(digest)], 0) for row in rows]
+    offered = [ChartLine("offered", [(x, row.offered_per_s) for x, _ in _place_minutes(digest)], 0) for row in rows]
     return LineChart(
         title="Throughput, source events/s",
         across="minute",
@@ -85,7 +85,7 @@ def map_latency(digest: Digest) -> HeatMap:
         columns=[str(minute) for minute in digest.minutes],
         cells=[
             [
-                Cell(
+                HeatCell(
                     None if value is None else logarithmic_share(value, low, high),
                     write_duration(value),
                     f"{row.name}, minute {minute}: {write_duration(value)}",
@@ -112,7 +112,7 @@ def map_queues(digest: Digest) -> HeatMap | None:
         columns=[str(minute) for minute in digest.minutes],
         cells=[
             [
-                Cell(
+                HeatCell(
                     logarithmic_share(1.0 + value, 1.0, 1.0 + most),
                     write_short(float(f"{value:.2g}" if value < 10.0 else f"{value:.3g}")),
                     f"{row.name}, minute {minute}: {write_count(value)} waiting",
@@ -134,7 +134,7 @@ def map_utilisation(digest: Digest) -> HeatMap:
         columns=[str(minute) for minute in digest.minutes],
         cells=[
             [
-                Cell(share, write_share(share), f"{row.name}, minute {minute}: {write_share(share)}")
+                HeatCell(share, write_share(share), f"{row.name}, minute {minute}: {write_share(share)}")
                 for minute, share in zip(digest.minutes, values, strict=True)
             ]
             for row, values in zip(digest.machines, shares, strict=True)
@@ -164,7 +164,7 @@ def _choose_unit(latencies_ms: Sequence[float]) -> tuple[float, str]:
     return (6e4, "min") if most >= 1.2e5 else (1e3, "s") if most >= 1e3 else (1.0, "ms")
 
 
-def _mark_changes(changes: Sequence[Change]) -> list[Moment]:
+def _mark_changes(changes: Sequence[ScenarioChange]) -> list[Moment]:
     """A point of a chart is a whole minute, drawn at its number: so half a minute further left."""
     return [
         Moment(each.at_s / 60.0 - 0.5, f"{each.action} {clean_name(each.vertex or each.query or each.vm, 18)}".strip())

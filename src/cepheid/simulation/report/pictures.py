@@ -22,7 +22,16 @@ import numpy as np
 
 from cepheid.simulation.exploration.sweep import Sweep
 from cepheid.simulation.outcome import Outcome
-from cepheid.simulation.report.charts import MOST_MARKS, BarChart, Cell, Chart, HeatMap, Line, LineChart, Moment
+from cepheid.simulation.report.charts import (
+    MOST_MARKS,
+    BarChart,
+    Chart,
+    ChartLine,
+    HeatCell,
+    HeatMap,
+    LineChart,
+    Moment,
+)
 from cepheid.simulation.report.digest import digest_outcome
 from cepheid.simulation.report.outcome_charts import chart_latency, chart_throughput, map_queues, map_utilisation
 from cepheid.simulation.report.outcome_page import describe_settings, name_run
@@ -225,7 +234,7 @@ def _legend_rows(chart: LineChart) -> int:
     return -(-len(names) // _legend_columns(names)) if len(names) > 1 else 0
 
 
-def _draw_line(axes: Axes, line: Line) -> None:
+def _draw_line(axes: Axes, line: ChartLine) -> None:
     colour = COLOURS[line.colour]
     points = [(x, np.nan if y is None else y) for x, y in line.points]
     xs, ys = [x for x, _ in points], [y for _, y in points]
@@ -295,7 +304,7 @@ def _draw_heat_map(axes: Axes, chart: HeatMap, wide: float) -> None:
     axes.set_xlabel(_plain(chart.across), color=FAINT, fontsize=11)
 
 
-def _hatch_crossed(axes: Axes, down: int, row: Sequence[Cell]) -> None:
+def _hatch_crossed(axes: Axes, down: int, row: Sequence[HeatCell]) -> None:
     """Neighbours at once: drawing hatches is slow."""
     from matplotlib.patches import Rectangle
 

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 
 from cepheid.simulation.report.quantities import clean_name, write_count, write_share, write_value
 from cepheid.simulation.report.svg import hint, label, picture, shape
-from cepheid.simulation.scenario import Query, Vertex
+from cepheid.simulation.scenario import Query, ScenarioVertex
 
 BOX_WIDTH, BOX_HEIGHT = 150.0, 84.0
 GAP_X, GAP_Y = 54.0, 22.0
@@ -81,7 +81,7 @@ def _draw_edge(start: tuple[float, float], end: tuple[float, float], selectivity
     return drawn + label((x1 + x2) / 2, (y1 + y2) / 2 - 7.0, text, text_anchor="middle", kind="note halo")
 
 
-def _draw_vertex(vertex: Vertex, vm: str, share: float | None, duration_s: float, x: float, y: float) -> str:
+def _draw_vertex(vertex: ScenarioVertex, vm: str, share: float | None, duration_s: float, x: float, y: float) -> str:
     told = [f"{clean_name(vertex.id)} on {clean_name(vm)}", f"{vertex.kind}, {vertex.ipe:g} instructions per event"]
     told += [f"queue of {vertex.queue:g}"] if vertex.queue else []
     told += [f"window of {vertex.window_s:g} s every {vertex.advance_s:g} s"] if vertex.kind == "window" else []
@@ -100,7 +100,7 @@ def _draw_vertex(vertex: Vertex, vm: str, share: float | None, duration_s: float
     return "".join(parts)
 
 
-def _describe(vertex: Vertex, duration_s: float) -> str:
+def _describe(vertex: ScenarioVertex, duration_s: float) -> str:
     if vertex.kind == "producer" and vertex.arrivals is not None:
         return f"{write_count(vertex.arrivals.mean_rate(duration_s))} events/s"
     if vertex.kind == "window":

@@ -15,7 +15,7 @@ from cepheid.simulation.arrivals import ARRIVALS
 from cepheid.simulation.arrivals.randomised import Randomised
 from cepheid.simulation.arrivals.replay import Replay
 from cepheid.simulation.arrivals.uniform import Uniform
-from cepheid.simulation.scenario import Datacentre, Query, Scenario, Vertex
+from cepheid.simulation.scenario import Datacentre, Query, Scenario, ScenarioVertex
 
 MOST_QUERIES = 40
 TABLES = {"queries", "vms", "datacentres", "links", "changes", "micro_batch"}
@@ -69,7 +69,7 @@ def _write_query(query: Query) -> str:
     )
 
 
-def _describe_vertex(vertex: Vertex) -> dict[str, Any]:
+def _describe_vertex(vertex: ScenarioVertex) -> dict[str, Any]:
     told = {key: value for key, value in _told_fields(vertex).items() if key != "arrivals"}
     if isinstance(vertex.arrivals, Uniform):
         told["rate_per_s"] = vertex.arrivals.rate_per_s

@@ -9,7 +9,16 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from cepheid.simulation.report.charts import MOST_MARKS, BarChart, Cell, Chart, HeatMap, Line, LineChart, Moment
+from cepheid.simulation.report.charts import (
+    MOST_MARKS,
+    BarChart,
+    Chart,
+    ChartLine,
+    HeatCell,
+    HeatMap,
+    LineChart,
+    Moment,
+)
 from cepheid.simulation.report.quantities import write_short
 from cepheid.simulation.report.scales import Scale, linear_scale, logarithmic_scale, scale_across
 from cepheid.simulation.report.svg import hint, label, picture, polyline, shape, width_of
@@ -64,7 +73,7 @@ def _draw_nothing(title: str) -> str:
     return picture(WIDTH, 100.0, [label(0.0, 14.0, title, kind="title"), middle], title)
 
 
-def _draw_legend(lines: Sequence[Line]) -> tuple[list[str], int]:
+def _draw_legend(lines: Sequence[ChartLine]) -> tuple[list[str], int]:
     """Names of the lines in rows under the title; how many rows."""
     if len(lines) == 1:
         return [], 0
@@ -95,7 +104,7 @@ def _draw_moments(moments: Sequence[Moment], span: Scale, top: float, foot: floa
     return parts
 
 
-def _draw_line(line: Line, span: Scale, up: Scale) -> list[str]:
+def _draw_line(line: ChartLine, span: Scale, up: Scale) -> list[str]:
     parts = []
     if line.band:
         highs = [(span.at(x), up.at(high)) for x, _, high in line.band]
@@ -200,7 +209,7 @@ def _draw_key(chart: HeatMap) -> list[str]:
     return parts
 
 
-def _draw_cell(cell: Cell, x: float, y: float, wide: float, tall: float, colour: int, shows_text: bool) -> str:
+def _draw_cell(cell: HeatCell, x: float, y: float, wide: float, tall: float, colour: int, shows_text: bool) -> str:
     box = {"x": x + 0.5, "y": y + 0.5, "width": wide - 1.0, "height": tall - 1.0}
     told = hint(cell.told)
     if cell.share is None:
@@ -215,7 +224,7 @@ def _draw_cell(cell: Cell, x: float, y: float, wide: float, tall: float, colour:
     return drawn
 
 
-def _draw_border(cells: Sequence[Sequence[Cell]], left: float, top: float, wide: float, tall: float) -> str:
+def _draw_border(cells: Sequence[Sequence[HeatCell]], left: float, top: float, wide: float, tall: float) -> str:
     """Along each edge between a crossed cell and one that is not."""
     steps = []
     for row, line in enumerate(cells):

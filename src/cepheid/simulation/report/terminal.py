@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from cepheid.simulation.exploration.plan import Plan
+from cepheid.simulation.exploration.plan import CapacityPlan
 from cepheid.simulation.exploration.sweep import Axis, Sweep, SweepPoint
 from cepheid.simulation.outcome import Outcome
 from cepheid.simulation.report.digest import Consumers, Digest, digest_outcome
@@ -72,7 +72,7 @@ def show_sweep(sweep: Sweep, console: Console) -> None:
         console.print(Text(told, style=DIM))
 
 
-def show_plan(plan: Plan, console: Console) -> None:
+def show_plan(plan: CapacityPlan, console: Console) -> None:
     goals = ", ".join(f"{name} <= {_write_goal(name, value)}" for name, value in plan.goals.items())
     asked = f"{write_count(plan.rate)} events/s" + (f" with {goals}" if goals else "")
     if plan.engines is None or plan.enough is None:

@@ -16,7 +16,7 @@ from cepheid.graph.column_origin import trace_columns
 from cepheid.graph.node import PlanNode
 from cepheid.graph.operators import HostWindow, Sink, Source, WindowAggregate, WindowJoin
 from cepheid.graph.query_graph import QueryGraph
-from cepheid.simulation.arrivals.arrivals import Arrivals
+from cepheid.simulation.arrivals.arrivals import ArrivalProcess
 from cepheid.simulation.scenarios.vertex_model import Flow, VertexModel, model_vertex
 
 GUESSED_KEYS = 1000.0
@@ -30,7 +30,7 @@ class GraphFlow:
     def __init__(
         self,
         graph: QueryGraph,
-        rates: Mapping[str, Arrivals],
+        rates: Mapping[str, ArrivalProcess],
         profile: Profile | None,
         keys: Keys,
         duration_s: float,

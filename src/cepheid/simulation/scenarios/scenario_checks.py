@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from cepheid.errors import InvalidScenario, Where, suggest_name
-from cepheid.simulation.scenario import MicroBatch, Query, Scenario, Vertex
+from cepheid.simulation.scenario import MicroBatch, Query, Scenario, ScenarioVertex
 
 MOST_TICKS = 20_000_000  # the engines keep a few numbers for each of them
 MOST_SLOTS = 1_000_000
@@ -128,7 +128,7 @@ def _check_query(query: Query, where: Where, vms: Collection[str]) -> None:
             )
 
 
-def _check_window(scenario: Scenario, query: Query, vertex: Vertex, where: Where) -> None:
+def _check_window(scenario: Scenario, query: Query, vertex: ScenarioVertex, where: Where) -> None:
     title = f'window "{vertex.id}" of query "{query.name}"'
     if vertex.advance_s > vertex.window_s:
         raise InvalidScenario(
