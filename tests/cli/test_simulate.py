@@ -12,7 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from cepheid.cli import app
-from cepheid.simulation.reference.scheduling import SCHEDULERS
+from cepheid.simulation.reference.schedulers import SCHEDULERS
 
 SCENARIO = """\
 [simulation]

@@ -11,7 +11,7 @@ from cepheid.simulation.layout import lay_out
 from cepheid.simulation.reference.engine import ReferenceEngine
 from cepheid.simulation.reference.event_set import EventSet
 from cepheid.simulation.reference.placement import Member
-from cepheid.simulation.reference.scheduling import Slice
+from cepheid.simulation.reference.slices import Slice
 from cepheid.simulation.scenario import Query, Scenario, ScenarioEdge, ScenarioVertex, Vm
 
 

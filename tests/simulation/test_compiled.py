@@ -5,8 +5,11 @@ tests/property/test_simulation.py compares the two on random scenarios.
 
 from __future__ import annotations
 
+import pickle
 from dataclasses import fields, replace
 from itertools import pairwise
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -19,10 +22,12 @@ from cepheid.simulation.arrivals.uniform import Uniform
 from cepheid.simulation.clock import ticks_of
 from cepheid.simulation.compiled import amounts
 from cepheid.simulation.compiled.engine import CompiledEngine
+from cepheid.simulation.compiled.options import kernel
 from cepheid.simulation.compiled.run_queue import mark_runnable, next_runnable
 from cepheid.simulation.compiled.warm_up import compile_engine
 from cepheid.simulation.layout import lay_out
 from cepheid.simulation.reference.engine import ReferenceEngine
+from cepheid.simulation.reference.schedulers import SCHEDULERS
 from cepheid.simulation.run import SimulationRun
 from cepheid.simulation.scenario import (
     Link,
@@ -37,13 +42,7 @@ from cepheid.simulation.scenario import (
 from cepheid.simulation.simulate import play
 from cepheid.simulation.tally import Tally
 
-WAYS = [
-    ("cepsim", "simple"),
-    ("cepsim", "dynamic"),
-    ("corrected", "simple"),
-    ("corrected", "dynamic"),
-    ("corrected", "micro_batch"),
-]
+WAYS = [(fidelity, name) for name, scheduler in SCHEDULERS.items() for fidelity in scheduler.kernels]
 every_way = pytest.mark.parametrize(("fidelity", "scheduler"), WAYS)
 
 
@@ -286,3 +285,19 @@ def test_the_next_runnable_is_found_across_words() -> None:
 
 def test_every_kernel_can_be_compiled_ahead() -> None:
     compile_engine()
+
+
+def add_one(number: int) -> int:
+    return number + 1
+
+
+def test_a_cache_of_an_older_release_is_replaced() -> None:
+    """Its index names classes that are no more."""
+    index: Any = kernel(add_one)._cache._cache_file  # type: ignore[attr-defined]
+    path = Path(index._index_path)
+    path.parent.mkdir(exist_ok=True)
+    path.write_bytes(pickle.dumps(index._version) + b"ccepheid.simulation.compiled.counts\nGone\n.")
+    with pytest.raises(AttributeError, match="Gone"):
+        index._load_index()
+    assert kernel(add_one)(1) == 2
+    assert index._load_index()

@@ -14,7 +14,9 @@ from cepheid.simulation.allocation import ALLOCATIONS, Share, register_allocatio
 from cepheid.simulation.arrivals.uniform import Uniform
 from cepheid.simulation.hosting import host_machines
 from cepheid.simulation.network import build_network
-from cepheid.simulation.reference.scheduling import SCHEDULERS, Slice, Turn, register_scheduler
+from cepheid.simulation.reference.schedulers import SCHEDULERS, register_scheduler
+from cepheid.simulation.reference.scheduling import Turn
+from cepheid.simulation.reference.slices import Slice
 from cepheid.simulation.run import EngineName
 from cepheid.simulation.scenario import Datacentre, Host, Link, Query, Scenario, ScenarioEdge, ScenarioVertex, Vm
 from cepheid.simulation.simulate import simulate

@@ -18,7 +18,7 @@ _HOMES = {
     "SimulatedDeployment": "cepheid.simulation.simulated_deployment",
     "register_allocation": "cepheid.simulation.allocation",
     "register_arrivals": "cepheid.simulation.arrivals",
-    "register_scheduler": "cepheid.simulation.reference.scheduling",
+    "register_scheduler": "cepheid.simulation.reference.schedulers",
 }
 __all__ = [*_HOMES]  # noqa: PLE0604 (names, all of them strings)
 

@@ -12,7 +12,7 @@ from cepheid.simulation.clock import Tick, ticks_of
 from cepheid.simulation.hosting import find_unhosted
 from cepheid.simulation.layout import Layout, lay_out
 from cepheid.simulation.reference.engine import ReferenceEngine
-from cepheid.simulation.reference.scheduling import BUILT_IN, find_scheduler
+from cepheid.simulation.reference.schedulers import find_scheduler
 from cepheid.simulation.scenario import Scenario, ScenarioChange
 from cepheid.simulation.tally import Floats, Tally
 
@@ -97,10 +97,9 @@ class SimulationRun:
 
 
 def choose_engine(asked: EngineName, scenario: Scenario) -> EngineName:
-    """Schedulers written by users are Python: they run on the reference engine."""
-    if scenario.scheduler != "micro_batch" or scenario.fidelity == "cepsim":
-        find_scheduler(scenario.scheduler)
-    return asked if scenario.scheduler in BUILT_IN else "reference"
+    """A scheduler without a compiled twin, such as those of users, runs on the reference engine."""
+    scheduler = find_scheduler(scenario.scheduler, scenario.fidelity)
+    return asked if scenario.fidelity in scheduler.kernels else "reference"
 
 
 def make_engine(name: EngineName, scenario: Scenario, layout: Layout, ticks: list[Tick]) -> SimulationEngine:

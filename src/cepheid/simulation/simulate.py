@@ -50,7 +50,7 @@ def load_engine(name: EngineName, scenario: Scenario) -> None:
     if choose_engine(name, scenario) == "compiled":
         from cepheid.simulation.compiled.warm_up import load_kernel
 
-        load_kernel(scenario.fidelity, "micro_batch" if scenario.scheduler == "micro_batch" else "dynamic")
+        load_kernel(scenario.fidelity, scenario.scheduler)
 
 
 def play(run: SimulationRun, progress: Progress | None = None) -> None:

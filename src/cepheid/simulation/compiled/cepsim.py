@@ -54,7 +54,7 @@ def run_vertices(
     minutes, count = counts.used.shape[1], place.order_end - place.order
     cursor, left, position = state.cursor, state.left, state.position
     while True:
-        if tick_table.is_simple:
+        if tick_table.once_each:
             if position >= count:
                 return True
             number = tables.order[place.order + position]
@@ -87,7 +87,7 @@ def run_vertices(
         cursor = until
         left -= instructions
         position += 1
-        if position == count and not tick_table.is_simple:
+        if position == count and not tick_table.once_each:
             position = 0
 
 

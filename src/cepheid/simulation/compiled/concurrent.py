@@ -69,12 +69,12 @@ def run_processors(
     speed = place.capacity * 1000.0
     while True:
         earliest = find_earliest(tables, place)
-        if earliest == NONE or (tick_table.is_simple and position >= count):
+        if earliest == NONE or (tick_table.once_each and position >= count):
             return True
         processor = tables.processors[earliest]
         now = processor.cursor
         receive_until(tables, pool, place, now)
-        if tick_table.is_simple:
+        if tick_table.once_each:
             number = tables.order[place.order + position]
             vertex = tables.vertices[number]
             if vertex.blocked_until > now:
@@ -114,7 +114,7 @@ def run_processors(
         if vertex.kind == WINDOW and tables.windows[vertex.row].close_at < place.next_close:
             place.next_close = tables.windows[vertex.row].close_at
         position += 1
-        if position == count and not tick_table.is_simple:
+        if position == count and not tick_table.once_each:
             position = 0
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from importlib import import_module
 
 import numpy as np
 
@@ -13,15 +14,13 @@ from cepheid.simulation.arrivals.uniform import Uniform
 from cepheid.simulation.clock import Tick
 from cepheid.simulation.compiled.amounts import Amounts, ArrivalSource
 from cepheid.simulation.compiled.carrying import carry_over, clear_queue, join_pools, reroute, update_delays
-from cepheid.simulation.compiled.cepsim import run_in_turn
-from cepheid.simulation.compiled.concurrent import run_concurrently
 from cepheid.simulation.compiled.counts import TallyArrays, arrays_of
 from cepheid.simulation.compiled.lanes import Lane, divide_work, find_groups, join_work
-from cepheid.simulation.compiled.micro_batch import run_in_batches
 from cepheid.simulation.compiled.pool import ERROR, NONE, TOO_LATE, TOO_MANY, grow_pool
 from cepheid.simulation.compiled.tables import Floats, Tables, TickTable
 from cepheid.simulation.compiled.tabulate import fill_run_queues, tabulate
 from cepheid.simulation.layout import PRODUCER, WINDOW, Layout
+from cepheid.simulation.reference.schedulers import SCHEDULERS
 from cepheid.simulation.scenario import Scenario
 from cepheid.simulation.tally import Tally
 
@@ -29,23 +28,13 @@ ERRORS = {
     TOO_MANY: "more events were asked of a queue than it holds",
     TOO_LATE: "a slice ended after the last minute that is counted",
 }
-KERNELS = {
-    ("cepsim", "simple"): run_in_turn,
-    ("cepsim", "dynamic"): run_in_turn,
-    ("corrected", "simple"): run_concurrently,
-    ("corrected", "dynamic"): run_concurrently,
-    ("corrected", "micro_batch"): run_in_batches,
-}
 
 
 class CompiledEngine:
     """The twin of ReferenceEngine: the same tally, bit for bit."""
 
     def __init__(self, scenario: Scenario, layout: Layout, ticks: list[Tick]) -> None:
-        if (scenario.fidelity, scenario.scheduler) not in KERNELS:
-            what = f'scheduler "{scenario.scheduler}" with fidelity "{scenario.fidelity}" in the compiled engine'
-            raise NotSupportedYet(what, hint='use engine "reference"')
-        self.kernel = KERNELS[scenario.fidelity, scenario.scheduler]
+        self.kernel = find_kernel(scenario)
         self.ticks = ticks
         self.scenario, self.layout = scenario, layout
         self.tally = Tally.of(scenario, layout, ticks[-1])
@@ -182,13 +171,23 @@ class CompiledEngine:
         return lost
 
 
+def find_kernel(scenario: Scenario) -> Callable[..., bool]:
+    scheduler = SCHEDULERS.get(scenario.scheduler)
+    if scheduler is None or scenario.fidelity not in scheduler.kernels:
+        what = f'scheduler "{scenario.scheduler}" with fidelity "{scenario.fidelity}" in the compiled engine'
+        raise NotSupportedYet(what, hint='use engine "reference"')
+    module, _, name = scheduler.kernels[scenario.fidelity].partition(":")
+    kernel: Callable[..., bool] = getattr(import_module(module), name)
+    return kernel
+
+
 def _make_tick_table(scenario: Scenario, ticks: list[Tick]) -> TickTable:
     return TickTable(
         start_s=np.array([tick.start_s for tick in ticks]),
         end_s=np.array([tick.end_s for tick in ticks]),
         surplus_s=np.array([tick.surplus_s for tick in ticks]),
         iterations=scenario.iterations,
-        is_simple=scenario.scheduler == "simple",
+        once_each=SCHEDULERS[scenario.scheduler].once_each,
         network_delay_s=float(scenario.network_delay_s),
         batch_interval_ms=scenario.micro_batch.interval_s * 1000.0,
         batch_overhead_ms=scenario.micro_batch.overhead_s * 1000.0,

@@ -28,6 +28,7 @@ def kernel(function: Function) -> Function:
     index: Any = getattr(getattr(compiled, "_cache", None), "_cache_file", None)
     if hasattr(index, "_source_stamp"):
         index._source_stamp = (index._source_stamp, STAMP)  # noqa: SLF001
+        _discard_unreadable(index)
     return cast(Function, compiled)
 
 
@@ -44,6 +45,14 @@ def njit_inlined(function: Function) -> Function:
 def inline_in_kernel(function: Function) -> Function:
     """A part of one kernel: is not compiled by itself, which would be done again with each that holds it."""
     return cast(Function, njit(inline="always", **ONLY_FROM_KERNELS)(function))
+
+
+def _discard_unreadable(index: Any) -> None:
+    """An index written by an older release may name classes that are no more: Numba would raise, not compile anew."""
+    try:
+        index._load_index()  # noqa: SLF001
+    except Exception:  # noqa: BLE001 (whatever unpickling raises)
+        Path(index._index_path).unlink(missing_ok=True)  # noqa: SLF001
 
 
 def _stamp_sources() -> tuple[tuple[str, int, int], ...]:

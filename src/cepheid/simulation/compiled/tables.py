@@ -148,7 +148,7 @@ class TickTable(NamedTuple):
     end_s: Floats
     surplus_s: Floats
     iterations: int
-    is_simple: bool
+    once_each: bool
     network_delay_s: float
     batch_interval_ms: float
     batch_overhead_ms: float

@@ -8,15 +8,15 @@ from cepheid.simulation.arrivals.uniform import Uniform
 from cepheid.simulation.clock import ticks_of
 from cepheid.simulation.compiled.engine import CompiledEngine
 from cepheid.simulation.layout import lay_out
+from cepheid.simulation.reference.schedulers import SCHEDULERS
 from cepheid.simulation.scenario import Fidelity, Query, Scenario, ScenarioEdge, ScenarioVertex, Vm
-
-WAYS: tuple[tuple[Fidelity, str], ...] = (("cepsim", "dynamic"), ("corrected", "dynamic"), ("corrected", "micro_batch"))
 
 
 def compile_engine() -> None:
-    """Every way to run: the kernels are generic, so that is all of them."""
-    for fidelity, scheduler in WAYS:
-        load_kernel(fidelity, scheduler)
+    """Every way to run that has a kernel: those are generic, so that is all of them."""
+    for name, scheduler in SCHEDULERS.items():
+        for fidelity in scheduler.kernels:
+            load_kernel(fidelity, name)
 
 
 @cache

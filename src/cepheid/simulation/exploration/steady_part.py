@@ -18,6 +18,7 @@ import numpy as np
 
 from cepheid.simulation.layout import Layout
 from cepheid.simulation.outcome import Outcome
+from cepheid.simulation.reference.schedulers import find_scheduler
 from cepheid.simulation.scenario import Scenario
 
 ENOUGH = 0.99
@@ -103,13 +104,11 @@ def _tolerance(scenario: Scenario, layout: Layout, sources: list[int], due: floa
     by_chance = 0.0
     if any(getattr(layout.arrivals(vertex), "seed", None) is not None for vertex in sources):
         by_chance = STANDARD_DEVIATIONS / math.sqrt(due * span.seconds)
-    in_batches_s = 0.0
-    if scenario.scheduler == "micro_batch":  # one batch waits while the one before it runs
-        in_batches_s = 2.0 * (scenario.micro_batch.interval_s + scenario.micro_batch.overhead_s)
+    scheduling_s = find_scheduler(scenario.scheduler).lag_s(scenario)
     if span.is_whole_run:  # what came last is still under way
-        return by_chance + (lag_s + in_batches_s + 2.0 * scenario.tick_s) / span.seconds
+        return by_chance + (lag_s + scheduling_s + 2.0 * scenario.tick_s) / span.seconds
     fits = lag_s == 0.0 or abs(math.remainder(span.seconds, lag_s)) < scenario.tick_s
-    return by_chance + (in_batches_s + (0.0 if fits else lag_s)) / span.seconds
+    return by_chance + (scheduling_s + (0.0 if fits else lag_s)) / span.seconds
 
 
 def _measure_lags(layout: Layout) -> Callable[[int], float]:

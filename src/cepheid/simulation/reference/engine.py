@@ -11,16 +11,16 @@ from cepheid.errors import NotSupportedYet
 from cepheid.simulation.clock import Tick, instructions_in, iteration_edges
 from cepheid.simulation.layout import CONSUMER, PRODUCER, WINDOW, Layout
 from cepheid.simulation.network import build_network
-from cepheid.simulation.reference.concurrent import put_in_order, run_concurrently
+from cepheid.simulation.reference.concurrent import put_in_order
 from cepheid.simulation.reference.consumer import ConsumerRun
 from cepheid.simulation.reference.event_set import EventSet
-from cepheid.simulation.reference.executor import run_in_turn
-from cepheid.simulation.reference.micro_batch import BatchState, run_in_batches
+from cepheid.simulation.reference.in_turn import run_in_turn
 from cepheid.simulation.reference.operator import OperatorRun
 from cepheid.simulation.reference.placement import Member, Message, PlacementRun, VertexRun
 from cepheid.simulation.reference.ports import Bounds, Channel, Inputs, Outputs
 from cepheid.simulation.reference.producer import PatientProducerRun, ProducerRun
-from cepheid.simulation.reference.scheduling import BUILT_IN, Arrival, Slice, find_scheduler
+from cepheid.simulation.reference.schedulers import find_scheduler
+from cepheid.simulation.reference.slices import Arrival, Slice
 from cepheid.simulation.reference.window import WindowRun, give_all, give_constant
 from cepheid.simulation.scenario import Scenario
 from cepheid.simulation.tally import Floats, Tally, find_bin
@@ -36,7 +36,6 @@ class ReferenceEngine:
         self.channels: list[Channel] = []
         self.members: list[Member] = []
         self.placements: list[PlacementRun] = []
-        self.batches: list[BatchState] = []
         self.link_free_at: list[float] = []
         self.outbox: list[tuple[float, Message]] = []
         self.adopt(scenario, layout, 0)
@@ -69,12 +68,10 @@ class ReferenceEngine:
             member.part, member.whole = float(layout.part[member.number]), float(layout.whole[member.number])
         for place in range(len(self.placements), len(layout.order)):
             self.placements.append(self._make_placement(place))
-            self.batches.append(BatchState())
         for place, placement in enumerate(self.placements):
             placement.pes, placement.capacity = int(layout.pes[place]), float(layout.capacity[place])
             old, placement.members = placement.members, [self.members[vertex] for vertex in layout.order[place]]
-            if placement.members != old:
-                self.batches[place].stage = -1  # a batch that was under way begins anew with what is still waiting
+            placement.is_rearranged |= placement.members != old
         self._begin_producers(tick)
         self._reroute()
 
@@ -116,17 +113,16 @@ class ReferenceEngine:
         self.tally.offered[placement.number, minute] += instructions_in(tick, placement.capacity, placement.pes)
         if not placement.members:
             return
-        if not self.corrected:
-            run_in_turn(placement, tick, scenario, find_scheduler(scenario.scheduler), self._collect(placement, tick))
-        elif scenario.scheduler == "micro_batch":
-            run_in_batches(placement, tick, scenario, self.batches[placement.number])
-        elif scenario.scheduler in BUILT_IN:
-            run_concurrently(placement, tick, scenario)
-        else:
-            self._run_as_user_says(placement, tick)
+        scheduler = find_scheduler(scenario.scheduler, scenario.fidelity)
+        if self.corrected and scheduler.run_tick is not None:
+            scheduler.run_tick(placement, tick, scenario)
+            return
+        assert scheduler.steps is not None, "a scheduler has steps, or a way to run a tick"
+        arrived = self._receive(placement, tick) if self.corrected else self._collect(placement, tick)
+        run_in_turn(placement, tick, scenario, scheduler.steps, arrived)
 
-    def _run_as_user_says(self, placement: PlacementRun, tick: Tick) -> None:
-        """A scheduler of the user's, on one processor."""
+    def _receive(self, placement: PlacementRun, tick: Tick) -> list[Arrival[Message]]:
+        """For a scheduler that only has steps: they are those of one processor."""
         if placement.pes > 1:
             raise NotSupportedYet("a scheduler of your own on more than one processor", hint="set cloudlet_pes = 1")
         end = tick.end_s * 1000.0
@@ -134,7 +130,7 @@ class ReferenceEngine:
         placement.arrivals = placement.arrivals[len(arrived) :]
         for arrival in arrived:
             self.channels[arrival.message.edge].under_way -= arrival.message.events.size
-        run_in_turn(placement, tick, self.scenario, find_scheduler(self.scenario.scheduler), arrived)
+        return arrived
 
     def _look(self, tick: Tick) -> None:
         """At the queues, once a second."""
@@ -229,9 +225,7 @@ class ReferenceEngine:
         layout = self.layout
         vertex, width = layout.instances[number].vertex, int(layout.width[number])
         inputs, outputs = layout.inputs_of[number], layout.outputs_of[number]
-        bounds: Bounds = "hard" if self.corrected else "announced"
-        if self.scenario.scheduler == "micro_batch":
-            bounds = "none"
+        bounds: Bounds = find_scheduler(self.scenario.scheduler).bounds if self.corrected else "announced"
         sends = Outputs([self.channels[edge] for edge in outputs], bounds)
         takes = Inputs([self.channels[edge] for edge in inputs], width)
         run: VertexRun

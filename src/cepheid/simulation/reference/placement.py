@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
+from cepheid.simulation.clock import Iteration, Tick, iterations_of
 from cepheid.simulation.reference.consumer import ConsumerRun
 from cepheid.simulation.reference.event_set import EventSet
 from cepheid.simulation.reference.operator import OperatorRun
 from cepheid.simulation.reference.ports import Channel
 from cepheid.simulation.reference.producer import ProducerRun
-from cepheid.simulation.reference.scheduling import Arrival, Slice
+from cepheid.simulation.reference.slices import Arrival, Slice
 from cepheid.simulation.reference.window import WindowRun
+from cepheid.simulation.scenario import Scenario
 
 VertexRun = ProducerRun | OperatorRun | WindowRun | ConsumerRun
 
@@ -51,7 +54,8 @@ class Member:
 class PlacementRun:
     """arrivals: messages on their way to it; corrected: also what its own vertices send each other.
 
-    last_asked: when its producers last took in what had come.
+    last_asked: when its producers last took in what had come.  scheduler_state: what its scheduler keeps from tick to
+    tick; is_rearranged: its members are others than in the tick before.
     """
 
     number: int
@@ -67,6 +71,14 @@ class PlacementRun:
     last_asked: float | None = None
     halted_until: float = 0.0
     arrivals: list[Arrival[Message]] = field(default_factory=list)
+    scheduler_state: Any = None
+    is_rearranged: bool = False
+
+    def iterations(self, tick: Tick, scenario: Scenario) -> Iterator[Iteration]:
+        """Of a tick; in each, producers have taken in what had come by its start."""
+        for each in iterations_of(tick, scenario, self.capacity, self.pes):
+            self.take_in(each.start, each.number)
+            yield each
 
     def take_in(self, now: float, iteration: int) -> None:
         """Producers take in what has come."""
@@ -93,6 +105,12 @@ class PlacementRun:
             elif message.events.size > 0.0:
                 self.send(message, piece.end)
         return local
+
+    def receive_until(self, now: float) -> None:
+        while self.arrivals and self.arrivals[0].at <= now:
+            message = self.arrivals.pop(0).message
+            self.channels[message.edge].under_way -= message.events.size
+            self.enter(message)
 
     def enter(self, message: Message) -> None:
         target = self.target(message.edge).run

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from cepheid.errors import InvalidScenario, Where, suggest_name
+from cepheid.simulation.reference.schedulers import find_scheduler
 from cepheid.simulation.scenario import MicroBatch, Query, Scenario, ScenarioVertex
 
 MOST_TICKS = 20_000_000  # the engines keep a few numbers for each of them
@@ -65,8 +66,8 @@ def _check_fidelity(scenario: Scenario) -> None:
 
 
 def _beyond_cepsim(scenario: Scenario) -> Iterator[tuple[str, Where]]:
-    if scenario.scheduler == "micro_batch":
-        yield 'scheduler "micro_batch"', ("simulation", "scheduler")
+    if find_scheduler(scenario.scheduler).steps is None:
+        yield f'scheduler "{scenario.scheduler}"', ("simulation", "scheduler")
     if scenario.micro_batch != MicroBatch():
         yield "micro-batches", ("micro_batch",)
     if scenario.links:

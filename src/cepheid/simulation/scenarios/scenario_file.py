@@ -27,7 +27,7 @@ from cepheid.errors import CepheidError, InvalidScenario
 from cepheid.simulation.allocation import ALLOCATIONS
 from cepheid.simulation.arrivals.arrivals import ArrivalProcess
 from cepheid.simulation.arrivals.uniform import Uniform
-from cepheid.simulation.reference.scheduling import SCHEDULERS
+from cepheid.simulation.reference.schedulers import SCHEDULERS
 from cepheid.simulation.scenario import (
     Datacentre,
     Host,
@@ -94,7 +94,7 @@ def _make_scenario(top: Table, folder: Path, fidelity: str | None) -> Scenario:
         tick_s=settings.number("tick_s", 0.1),
         iterations=settings.whole("iterations", 1),
         fidelity=cast(Any, fidelity or written),
-        scheduler=settings.choice("scheduler", [*SCHEDULERS, "micro_batch"], "dynamic"),
+        scheduler=settings.choice("scheduler", list(SCHEDULERS), "dynamic"),
         allocation=settings.choice("allocation", ALLOCATIONS, "uniform"),
         network_delay_s=settings.number("network_delay_s", 0.001, zero=True),
         cloudlet_pes=settings.whole("cloudlet_pes") if settings.has("cloudlet_pes") else None,

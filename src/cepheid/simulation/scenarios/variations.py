@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from cepheid.errors import InvalidInput, suggest_name
 from cepheid.simulation.allocation import ALLOCATIONS
-from cepheid.simulation.reference.scheduling import SCHEDULERS
+from cepheid.simulation.reference.schedulers import SCHEDULERS
 from cepheid.simulation.scenario import Link, Query, Scenario, ScenarioChange, ScenarioEdge, ScenarioVertex
 from cepheid.simulation.scenarios.scenario_checks import check_scenario
 
@@ -174,9 +174,7 @@ def _of_machines(field: str) -> Callable[[Scenario, Any], Scenario]:
 
 VARIATIONS: Final[dict[str, Variation]] = {
     "fidelity": Variation(_of_scenario("fidelity"), str, known=lambda: ["cepsim", "corrected"]),
-    "scheduler": Variation(
-        _of_scenario("scheduler"), str, known=lambda: [*dict.fromkeys([*SCHEDULERS, "micro_batch"])]
-    ),
+    "scheduler": Variation(_of_scenario("scheduler"), str, known=lambda: list(SCHEDULERS)),
     "allocation": Variation(_of_scenario("allocation"), str, known=lambda: list(ALLOCATIONS)),
     "tick_s": Variation(_of_scenario("tick_s"), float),
     "duration_s": Variation(_of_scenario("duration_s"), float),

@@ -10,10 +10,11 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 
-from cepheid.simulation.clock import Tick, instructions_in, share_of_iteration
+from cepheid.simulation.clock import Tick
 from cepheid.simulation.reference.placement import PlacementRun
 from cepheid.simulation.reference.producer import ProducerRun
-from cepheid.simulation.reference.scheduling import WORTH_RUNNING, Slice
+from cepheid.simulation.reference.scheduling import WORTH_RUNNING, Scheduler
+from cepheid.simulation.reference.slices import Slice
 from cepheid.simulation.reference.window import WindowRun
 from cepheid.simulation.scenario import MicroBatch, Scenario
 
@@ -32,17 +33,17 @@ class BatchState:
     quota: dict[int, float] = field(default_factory=dict)
 
 
-def run_in_batches(placement: PlacementRun, tick: Tick, scenario: Scenario, state: BatchState) -> None:
-    instructions = instructions_in(tick, placement.capacity, placement.pes)
-    start = tick.start_s * 1000.0
+def run_in_batches(placement: PlacementRun, tick: Tick, scenario: Scenario) -> None:
+    if placement.scheduler_state is None:
+        placement.scheduler_state = BatchState()
+    state: BatchState = placement.scheduler_state
+    if placement.is_rearranged:
+        state.stage = IDLE  # a batch that was under way begins anew with what is still waiting
+        placement.is_rearranged = False
     speed = placement.capacity * placement.pes * 1000.0
-    for iteration in range(scenario.iterations):
-        amount = share_of_iteration(scenario, instructions, iteration)
-        end = start + amount / speed
-        placement.take_in(start, tick.number * scenario.iterations + iteration)
-        if start >= placement.halted_until:
-            _run_iteration(placement, amount, start, speed, scenario.micro_batch, state)
-        start = end
+    for each in placement.iterations(tick, scenario):
+        if each.start >= placement.halted_until:
+            _run_iteration(placement, each.amount, each.start, speed, scenario.micro_batch, state)
 
 
 def _run_iteration(
@@ -50,7 +51,7 @@ def _run_iteration(
 ) -> None:
     while left > 0.0:
         if state.stage == IDLE:
-            _receive(placement, now)
+            placement.receive_until(now)
             if now + ROUNDING_MS < state.next_trigger or not _has_work(placement, now):
                 return
             _begin(placement, settings, state, now, speed)
@@ -65,13 +66,6 @@ def _run_iteration(
             continue
         used = _run_stage(placement, state, left, now, speed)
         now, left = now + used / speed, left - used
-
-
-def _receive(placement: PlacementRun, now: float) -> None:
-    while placement.arrivals and placement.arrivals[0].at <= now:
-        message = placement.arrivals.pop(0).message
-        placement.channels[message.edge].under_way -= message.events.size
-        placement.enter(message)
 
 
 def _has_work(placement: PlacementRun, now: float) -> bool:
@@ -114,3 +108,16 @@ def _run_stage(placement: PlacementRun, state: BatchState, left: float, now: flo
     if used >= needed:
         state.stage += 1
     return used
+
+
+def _longest_wait_s(scenario: Scenario) -> float:
+    """One batch waits while the one before it runs."""
+    return 2.0 * (scenario.micro_batch.interval_s + scenario.micro_batch.overhead_s)
+
+
+MICRO_BATCH = Scheduler(
+    run_tick=run_in_batches,
+    kernels={"corrected": "cepheid.simulation.compiled.micro_batch:run_in_batches"},
+    bounds="none",
+    lag_s=_longest_wait_s,
+)
