@@ -17,14 +17,18 @@ from typing import Any
 import pytest
 from rich.console import Console
 
+from cepheid.errors import MissingExtra
 from cepheid.simulation.arrivals import make_arrivals
 from cepheid.simulation.arrivals.uniform import Uniform
 from cepheid.simulation.exploration.plan import CapacityPlan
 from cepheid.simulation.exploration.sweep import Axis, Sweep, SweepPoint
 from cepheid.simulation.outcome import Outcome
-from cepheid.simulation.report.charts import LineChart
+from cepheid.simulation.report.chart_layout import lay_out_chart
+from cepheid.simulation.report.charts import Chart, LineChart
 from cepheid.simulation.report.digest import digest_outcome
+from cepheid.simulation.report.drawing import Label
 from cepheid.simulation.report.html import compose_page, write_report
+from cepheid.simulation.report.looks import LETTERS, LOOKS, write_styles
 from cepheid.simulation.report.outcome_charts import chart_throughput, map_queues
 from cepheid.simulation.report.pictures import draw_outcome, draw_sweep
 from cepheid.simulation.report.quantities import (
@@ -553,3 +557,26 @@ def test_line_chart_knows_all_its_heights() -> None:
     chart = chart_throughput(digest_outcome(run(make_query(copies=2), duration_s=5.0)), ())
     assert isinstance(chart, LineChart)
     assert len(chart.heights()) == sum(len(line.points) for line in chart.lines)
+
+
+def test_a_picture_without_matplotlib_says_what_to_install(
+    calm: Outcome, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("cepheid.simulation.report.png.find_spec", lambda _: None)
+    with pytest.raises(MissingExtra, match=r"error\[missing-extra\]") as caught:
+        draw_outcome(calm, tmp_path / "run.png")
+    assert caught.value.hint == 'pip install "cepheid[plots]"'
+    compose_page(calm)  # needs no extra
+
+
+def test_every_kind_of_shape_has_a_look(calm: Outcome) -> None:
+    """Pages and pictures are drawn from the same shapes: each has a place in looks.py, and so a style on the page."""
+    charts: list[Chart] = [*chart_curves(OVER_BOTH, OVER_BOTH.axes[0]), *map_feasible(OVER_BOTH, OVER_BOTH.axes[0])]
+    charts += [chart_throughput(digest_outcome(calm), ())]
+    styles = write_styles()
+    for chart in charts:
+        for shape in lay_out_chart(chart).shapes:
+            known = LETTERS if isinstance(shape, Label) else LOOKS
+            for word in shape.kind.split():
+                assert word in known
+                assert f".chart .{word} {{" in styles

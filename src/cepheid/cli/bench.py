@@ -114,8 +114,11 @@ def prediction(
     """What the simulator predicts of Q2 and Q5, calibrated here, against what they really do (under 10 minutes)."""
     from cepheid.bench.prediction import measure_prediction
     from cepheid.bench.prediction_report import draw_report, list_rows
+    from cepheid.simulation.report.png import require_matplotlib
 
     with told_plainly():
+        if report is not None:
+            require_matplotlib("--report")
         result = measure_prediction(host)
     if save is not None:
         _save(result, save)

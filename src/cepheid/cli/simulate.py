@@ -69,6 +69,10 @@ def simulate(
             _choose("fidelity", fidelity, FIDELITIES)
         for target, ending in ((report, ".html"), (picture, ".png")):
             _prepare_target(target, ending)
+        if picture is not None:
+            from cepheid.simulation.report.png import require_matplotlib
+
+            require_matplotlib("--picture")
         for module in strategies or []:
             _load_strategies(module)
         read = _read(path, app, fidelity)

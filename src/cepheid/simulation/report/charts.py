@@ -1,6 +1,6 @@
 """What is drawn, before anyone draws it: line charts, heat maps and bars, with their words and units.
 
-digest, sweep  ->  outcome_charts, sweep_charts  ->  charts  ->  svg_charts (pages), pictures (PNG)
+digest, sweep  ->  outcome_charts, sweep_charts  ->  charts  ->  chart_layout  ->  svg (pages), png (pictures)
 """
 
 from __future__ import annotations
@@ -28,6 +28,8 @@ class ChartLine:
     band: Sequence[tuple[float, float, float]] = ()
     write: Callable[[float], str] = write_short
     hollow: frozenset[float] = frozenset()
+    has_line: bool = True
+    has_marks: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,11 +73,12 @@ class LineChart:
 
 @dataclass(frozen=True, slots=True)
 class HeatCell:
-    """share: how strong its colour is, 0 to 1; None: nothing to show.  crossed: hatched instead of coloured."""
+    """share: how strong its colour is, 0 to 1; None: nothing to show.  hint: its values in words.  crossed: hatched
+    instead of coloured."""
 
     share: float | None
     text: str
-    told: str
+    hint: str
     crossed: bool = False
 
 
