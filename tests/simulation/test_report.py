@@ -26,7 +26,7 @@ from cepheid.simulation.outcome import Outcome
 from cepheid.simulation.report.chart_layout import lay_out_chart
 from cepheid.simulation.report.charts import Chart, LineChart
 from cepheid.simulation.report.digest import digest_outcome
-from cepheid.simulation.report.drawing import Label
+from cepheid.simulation.report.drawing import TextLabel
 from cepheid.simulation.report.html import compose_page, write_report
 from cepheid.simulation.report.looks import LETTERS, LOOKS, write_styles
 from cepheid.simulation.report.outcome_charts import chart_throughput, map_queues
@@ -576,7 +576,7 @@ def test_every_kind_of_shape_has_a_look(calm: Outcome) -> None:
     styles = write_styles()
     for chart in charts:
         for shape in lay_out_chart(chart).shapes:
-            known = LETTERS if isinstance(shape, Label) else LOOKS
+            known = LETTERS if isinstance(shape, TextLabel) else LOOKS
             for word in shape.kind.split():
                 assert word in known
                 assert f".chart .{word} {{" in styles

@@ -14,7 +14,7 @@ from cepheid.errors import InvalidInput
 
 UNCOUNTED = 3
 FEWEST_COUNTED = 4
-GROWTH = 0.02  # of what is offered: a backlog that grows slower cannot be told from one that goes up and down
+GROWTH = 0.02  # of what is offered: slower growth cannot be distinguished from a backlog that goes up and down
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from cepheid.cli.failures import told_plainly
+from cepheid.cli.failures import report_failures
 from cepheid.errors import InvalidInput, suggest_name
 
 if TYPE_CHECKING:
@@ -58,12 +58,12 @@ def simulate(
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object, nothing else on stdout")] = False,
 ) -> None:
     """Simulate queries on machines: latency, throughput, queues, cost."""
-    with told_plainly():
+    with report_failures():
         path, goals = _part_words(scenario or [], plan)
         if sweep and goals:
             raise InvalidInput("a sweep and a plan at once", hint="take one of --sweep and --plan")
         if rate is not None and any(goal.startswith("rate=") for goal in goals):
-            raise InvalidInput("the rate is told twice", hint="leave out --rate")
+            raise InvalidInput("the rate is given twice", hint="leave out --rate")
         _choose("engine", engine, ENGINES)
         if fidelity is not None:
             _choose("fidelity", fidelity, FIDELITIES)

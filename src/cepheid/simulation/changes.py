@@ -31,7 +31,7 @@ class Situation:
 
 @dataclass(frozen=True, slots=True)
 class Effects:
-    """What an engine is told beside the new situation.  block: vertices and for how many ms; halt: a machine
+    """What an engine has to do beside adopting the new situation.  block: vertices and for how many ms; halt: a machine
     likewise."""
 
     situation: Situation

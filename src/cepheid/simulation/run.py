@@ -20,7 +20,7 @@ EngineName = Literal["compiled", "reference"]
 
 
 class SimulationEngine(Protocol):
-    """What both engines offer; ticks and vertices are told by their numbers."""
+    """What both engines offer; ticks and vertices are passed as numbers."""
 
     tally: Tally
 

@@ -13,8 +13,8 @@ from cepheid.simulation.outcome import Outcome
 from cepheid.simulation.run import EngineName, SimulationRun, choose_engine
 from cepheid.simulation.scenario import Scenario
 
-Progress = Callable[[float], None]  # told how much is done, 0 to 1
-STEPS = 100  # how often progress is told
+Progress = Callable[[float], None]  # called with how much is done, 0 to 1
+STEPS = 100  # how often progress is reported
 
 
 def simulate(

@@ -1,7 +1,7 @@
 """Did a simulation keep up with what came in?
 
 Looked at are the whole minutes after the first, in which everything still fills up; of a shorter run, all of it.  Two
-things tell that it fell behind: consumers get less than 99 % of what producers were offered, or a queue grows by more
+things show that it fell behind: consumers get less than 99 % of what producers were offered, or a queue grows by more
 than 1 % of what goes through it.  Bounded queues show the first, unbounded ones the second.
 
 A window or a batch gives out its events all at once: one more or less in the minutes looked at is no falling behind,

@@ -1,7 +1,7 @@
 """Charts as drawings: where everything stands, for pages and pictures alike.
 
-A line has a colour, a dash and a mark of its own, so that it is told apart without colour; a cell of a heat map is one
-strong colour, more or less of it, so that it reads on white and on black.
+A line has a colour, a dash and a mark of its own, so that it can be recognised without colour; a cell of a heat map is
+one strong colour, more or less of it, so that it reads on white and on black.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from cepheid.simulation.report.charts import (
 from cepheid.simulation.report.drawing import (
     Box,
     Drawing,
-    Label,
     Mark,
     Point,
     Shape,
     Stroke,
+    TextLabel,
     line,
     width_of,
     wrap_names,
@@ -65,18 +65,18 @@ def _lay_out_lines(chart: LineChart) -> Drawing:
     up, levels = (logarithmic_scale if chart.logarithmic else linear_scale)(chart.heights_to_fit(), foot, top)
     xs = [x for line in chart.lines for x, _ in line.points]
     span, ticks = scale_across(xs, chart.ticks, LEFT, WIDTH - RIGHT)
-    shapes: list[Shape] = [Label(0.0, 14.0, chart.title, "title"), *legend]
+    shapes: list[Shape] = [TextLabel(0.0, 14.0, chart.title, "title"), *legend]
     shapes += _shade(chart, span, top, foot)
     for level in levels:
         y = up.at(level)
         shapes.append(line(LEFT, y, WIDTH - RIGHT, y, "grid"))
-        shapes.append(Label(LEFT - 7.0, y + 4.0, write_short(level), "tick", "end"))
+        shapes.append(TextLabel(LEFT - 7.0, y + 4.0, write_short(level), "tick", "end"))
     for tick in ticks:
         x = span.at(tick)
         shapes.append(line(x, foot, x, foot + 4.0, "axis"))
-        shapes.append(Label(x, foot + 18.0, write_short(tick), "tick", "middle"))
+        shapes.append(TextLabel(x, foot + 18.0, write_short(tick), "tick", "middle"))
     shapes.append(line(LEFT, foot, WIDTH - RIGHT, foot, "axis"))
-    shapes.append(Label((LEFT + WIDTH - RIGHT) / 2, foot + 36.0, chart.across, "tick", "middle"))
+    shapes.append(TextLabel((LEFT + WIDTH - RIGHT) / 2, foot + 36.0, chart.across, "tick", "middle"))
     shapes += _mark_moments([each for each in chart.moments if span.low <= each.x <= span.high], span, top, foot)
     for each in chart.lines:
         shapes += _lay_out_line(each, span, up)
@@ -84,8 +84,8 @@ def _lay_out_lines(chart: LineChart) -> Drawing:
 
 
 def _lay_out_nothing(title: str) -> Drawing:
-    middle = Label(WIDTH / 2, 60.0, "nothing was consumed", "tick", "middle")
-    return Drawing(title, WIDTH, 100.0, (Label(0.0, 14.0, title, "title"), middle))
+    middle = TextLabel(WIDTH / 2, 60.0, "nothing was consumed", "tick", "middle")
+    return Drawing(title, WIDTH, 100.0, (TextLabel(0.0, 14.0, title, "title"), middle))
 
 
 def _shade(chart: LineChart, span: Scale, top: float, foot: float) -> Iterator[Shape]:
@@ -93,7 +93,7 @@ def _shade(chart: LineChart, span: Scale, top: float, foot: float) -> Iterator[S
         begin, end = span.at(max(shade.begin, span.low)), span.at(min(shade.end, span.high))
         yield Box(begin, top, max(end - begin, 0.0), foot - top, "shade")
         if width_of(shade.name, TEXT) < end - begin - 8.0:
-            yield Label((begin + end) / 2, foot - 8.0, shade.name, "note", "middle")
+            yield TextLabel((begin + end) / 2, foot - 8.0, shade.name, "note", "middle")
 
 
 def _lay_out_legend(lines: Sequence[ChartLine]) -> tuple[list[Shape], int]:
@@ -108,7 +108,7 @@ def _lay_out_legend(lines: Sequence[ChartLine]) -> tuple[list[Shape], int]:
         if each.has_line:
             shapes.append(line(x, y, x + 24.0, y, f"line s{each.colour}"))
         shapes += _mark(x + 12.0, y, each)
-        shapes.append(Label(x + 30.0, y + 4.0, each.name, "tick"))
+        shapes.append(TextLabel(x + 30.0, y + 4.0, each.name, "tick"))
     return shapes, places[-1][0] + 1
 
 
@@ -119,7 +119,7 @@ def _mark_moments(moments: Sequence[Moment], span: Scale, top: float, foot: floa
         left = x > (LEFT + WIDTH - RIGHT) / 2
         yield line(x, top, x, foot, "moment")
         y = top + 12.0 + 15.0 * (number % 4)
-        yield Label(x + (-5.0 if left else 5.0), y, each.name, "halo", "end" if left else "start")
+        yield TextLabel(x + (-5.0 if left else 5.0), y, each.name, "halo", "end" if left else "start")
 
 
 def _lay_out_line(each: ChartLine, span: Scale, up: Scale) -> Iterator[Shape]:
@@ -153,12 +153,12 @@ def _lay_out_bars(chart: BarChart) -> Drawing:
     left = max(width_of(name, TEXT) for name, _, _ in chart.bars) + 12.0
     right = max(width_of(text, TEXT) for _, _, text in chart.bars) + 12.0
     most = max((value or 0.0 for _, value, _ in chart.bars), default=0.0) or 1.0
-    shapes: list[Shape] = [Label(0.0, 14.0, chart.title, "title")]
+    shapes: list[Shape] = [TextLabel(0.0, 14.0, chart.title, "title")]
     for number, (name, value, text) in enumerate(chart.bars):
         y, long = 28.0 + 28.0 * number, (WIDTH - left - right) * (value or 0.0) / most
-        shapes.append(Label(left - 8.0, y + 14.0, name, "tick", "end"))
+        shapes.append(TextLabel(left - 8.0, y + 14.0, name, "tick", "end"))
         shapes.append(Box(left, y, max(long, 1.0), 19.0, f"f{chart.colour}", radius=2.0))
-        shapes.append(Label(left + long + 7.0, y + 14.0, text))
+        shapes.append(TextLabel(left + long + 7.0, y + 14.0, text))
     return Drawing(chart.title, WIDTH, 34.0 + 28.0 * len(chart.bars), tuple(shapes))
 
 
@@ -173,17 +173,17 @@ def _lay_out_heat_map(chart: HeatMap) -> Drawing:
     foot = top + tall * len(rows)
     widest = max((width_of(cell.text, 11.0) for row in cells for cell in row), default=0.0)
     shows_text = widest + 4.0 <= wide and tall >= 16.0
-    shapes: list[Shape] = [Label(0.0, 14.0, chart.title, "title"), *_lay_out_key(chart)]
+    shapes: list[Shape] = [TextLabel(0.0, 14.0, chart.title, "title"), *_lay_out_key(chart)]
     for number, row in enumerate(rows):
         y = top + tall * number
-        shapes.append(Label(left - 8.0, y + tall / 2 + 4.0, row, "tick", "end"))
+        shapes.append(TextLabel(left - 8.0, y + tall / 2 + 4.0, row, "tick", "end"))
         for place, cell in enumerate(cells[number]):
             shapes += _lay_out_cell(cell, left + wide * place, y, wide, tall, chart.colour, shows_text)
     every = max(1, math.ceil(max((width_of(name, size) for name in columns), default=0.0) * 1.25 / wide))
     for place, name in enumerate(columns):
         if place % every == 0:
-            shapes.append(Label(left + wide * (place + 0.5), foot + 16.0, name, "tick", "middle"))
-    shapes.append(Label(left + wide * len(columns) / 2, foot + 34.0, chart.across, "tick", "middle"))
+            shapes.append(TextLabel(left + wide * (place + 0.5), foot + 16.0, name, "tick", "middle"))
+    shapes.append(TextLabel(left + wide * len(columns) / 2, foot + 34.0, chart.across, "tick", "middle"))
     if chart.key_crossed:
         shapes += _lay_out_border(cells, left, top, wide, tall)
     return Drawing(chart.title, total, foot + 42.0, tuple(shapes), natural=True)
@@ -191,16 +191,16 @@ def _lay_out_heat_map(chart: HeatMap) -> Drawing:
 
 def _lay_out_key(chart: HeatMap) -> Iterator[Shape]:
     low, high = chart.key
-    yield Label(0.0, 34.0, low, "tick")
+    yield TextLabel(0.0, 34.0, low, "tick")
     x = width_of(low, TEXT) + 6.0
     for step in range(8):
         yield Box(x + 14.0 * step, 24.0, 14.0, 12.0, f"f{chart.colour}", _strength(step / 7))
     x += 8 * 14.0
-    yield Label(x + 6.0, 34.0, high, "tick")
+    yield TextLabel(x + 6.0, 34.0, high, "tick")
     x += width_of(high, TEXT) + 26.0
     if chart.key_crossed:
         yield Box(x, 24.0, 20.0, 12.0, "crossed")
-        yield Label(x + 26.0, 34.0, chart.key_crossed, "tick")
+        yield TextLabel(x + 26.0, 34.0, chart.key_crossed, "tick")
 
 
 def _lay_out_cell(
@@ -215,7 +215,9 @@ def _lay_out_cell(
         strength = _strength(cell.share)
         yield Box(*box, f"f{colour}", strength, cell.hint)
         if shows_text and cell.text:
-            yield Label(x + wide / 2, y + tall / 2 + 4.0, cell.text, "strong" if strength > 0.8 else "cell", "middle")
+            yield TextLabel(
+                x + wide / 2, y + tall / 2 + 4.0, cell.text, "strong" if strength > 0.8 else "cell", "middle"
+            )
 
 
 def _lay_out_border(

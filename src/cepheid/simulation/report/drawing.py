@@ -49,7 +49,7 @@ class Mark:
 
 
 @dataclass(frozen=True, slots=True)
-class Label:
+class TextLabel:
     """y: of the line that letters stand on."""
 
     x: float
@@ -59,7 +59,7 @@ class Label:
     anchor: Anchor = "start"
 
 
-Shape = Box | Stroke | Mark | Label
+Shape = Box | Stroke | Mark | TextLabel
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ DASHES = ((6, 5), (), (9, 3), (3, 2), (10, 3, 2, 3), (5, 2), (2, 2))
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class ShapeLook:
     """fill, stroke: names of colours, or "none"; hatch: lines across it.  What is None is left to other words of the
     kind."""
 
@@ -44,20 +44,20 @@ class LetterLook:
     halo: bool = False
 
 
-LOOKS: dict[str, Look] = {
-    **{f"s{n}": Look(stroke=f"c{n}", width=2.0 if n else 1.6, dash=dash) for n, dash in enumerate(DASHES)},
-    **{f"f{n}": Look(fill=f"c{n}") for n in range(len(DASHES))},
-    "grid": Look(stroke="rule", width=1.0),
-    "axis": Look(stroke="faint", width=1.0),
-    "shade": Look(fill="c2", opacity=0.1),
-    "moment": Look(stroke="faint", width=1.2, dash=(2, 3)),
-    "line": Look(fill="none"),
-    "band": Look(opacity=0.18, stroke="none"),
-    "mark": Look(stroke="paper", width=1.0),
-    "hollow": Look(fill="paper", width=1.5, dash=()),
-    "absent": Look(fill="none", stroke="rule", width=1.0),
-    "crossed": Look(fill="trough", stroke="none", hatch=True),
-    "border": Look(fill="none", stroke="ink", width=2.6),
+LOOKS: dict[str, ShapeLook] = {
+    **{f"s{n}": ShapeLook(stroke=f"c{n}", width=2.0 if n else 1.6, dash=dash) for n, dash in enumerate(DASHES)},
+    **{f"f{n}": ShapeLook(fill=f"c{n}") for n in range(len(DASHES))},
+    "grid": ShapeLook(stroke="rule", width=1.0),
+    "axis": ShapeLook(stroke="faint", width=1.0),
+    "shade": ShapeLook(fill="c2", opacity=0.1),
+    "moment": ShapeLook(stroke="faint", width=1.2, dash=(2, 3)),
+    "line": ShapeLook(fill="none"),
+    "band": ShapeLook(opacity=0.18, stroke="none"),
+    "mark": ShapeLook(stroke="paper", width=1.0),
+    "hollow": ShapeLook(fill="paper", width=1.5, dash=()),
+    "absent": ShapeLook(fill="none", stroke="rule", width=1.0),
+    "crossed": ShapeLook(fill="trough", stroke="none", hatch=True),
+    "border": ShapeLook(fill="none", stroke="ink", width=2.6),
 }
 LETTERS: dict[str, LetterLook] = {
     "text": LetterLook(),
@@ -70,15 +70,15 @@ LETTERS: dict[str, LetterLook] = {
 }
 
 
-def look_of(kind: str) -> Look:
+def look_of(kind: str) -> ShapeLook:
     """Of several words the first one holds."""
     found: dict[str, object] = {}
     for word in kind.split():
-        for field in fields(Look):
+        for field in fields(ShapeLook):
             value = getattr(LOOKS[word], field.name)
             if value is not None:
                 found.setdefault(field.name, value)
-    return Look(**found)  # type: ignore[arg-type]
+    return ShapeLook(**found)  # type: ignore[arg-type]
 
 
 def write_styles() -> str:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from cepheid.errors import MissingExtra
 from cepheid.simulation.report.chart_layout import PAGE_WIDTH
-from cepheid.simulation.report.drawing import Box, Drawing, Label, Mark, Point, Shape, Stroke
-from cepheid.simulation.report.looks import LETTERS, LIGHT, LetterLook, Look, look_of
+from cepheid.simulation.report.drawing import Box, Drawing, Mark, Point, Shape, Stroke, TextLabel
+from cepheid.simulation.report.looks import LETTERS, LIGHT, LetterLook, ShapeLook, look_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -99,7 +99,7 @@ class _Canvas:
 
     def _draw_shape(self, shape: Shape) -> None:
         match shape:
-            case Label():
+            case TextLabel():
                 self.write((shape.x, shape.y), shape.text, LETTERS[shape.kind], ANCHORS[shape.anchor])
             case Box(x=x, y=y, width=width, height=height):
                 corners = ((x, y), (x + width, y), (x + width, y + height), (x, y + height), (x, y))
@@ -112,7 +112,7 @@ class _Canvas:
             case Mark():
                 self._circle(shape)
 
-    def _trace(self, points: Sequence[Point], look: Look, strength: float = 1.0) -> None:
+    def _trace(self, points: Sequence[Point], look: ShapeLook, strength: float = 1.0) -> None:
         from matplotlib.patches import PathPatch
         from matplotlib.path import Path as Trace
 
@@ -139,7 +139,7 @@ class _Canvas:
             self.axes.add_patch(PathPatch(trace, **style))
             self.hatched = []
 
-    def _style(self, look: Look, strength: float = 1.0) -> dict[str, Any]:
+    def _style(self, look: ShapeLook, strength: float = 1.0) -> dict[str, Any]:
         from matplotlib.colors import to_rgba
 
         fill, stroke = (LIGHT.get(colour or "", "none") for colour in (look.fill, look.stroke))

@@ -82,12 +82,12 @@ def _draw_edge(start: tuple[float, float], end: tuple[float, float], selectivity
 
 
 def _draw_vertex(vertex: ScenarioVertex, vm: str, share: float | None, duration_s: float, x: float, y: float) -> str:
-    told = [f"{clean_name(vertex.id)} on {clean_name(vm)}", f"{vertex.kind}, {vertex.ipe:g} instructions per event"]
-    told += [f"queue of {vertex.queue:g}"] if vertex.queue else []
-    told += [f"window of {vertex.window_s:g} s every {vertex.advance_s:g} s"] if vertex.kind == "window" else []
-    told += [f"{write_share(share)} of the work"] if share is not None else []
+    facts = [f"{clean_name(vertex.id)} on {clean_name(vm)}", f"{vertex.kind}, {vertex.ipe:g} instructions per event"]
+    facts += [f"queue of {vertex.queue:g}"] if vertex.queue else []
+    facts += [f"window of {vertex.window_s:g} s every {vertex.advance_s:g} s"] if vertex.kind == "window" else []
+    facts += [f"{write_share(share)} of the work"] if share is not None else []
     parts = [
-        shape("rect", hint("\n".join(told)), x=x, y=y, width=BOX_WIDTH, height=BOX_HEIGHT, rx=7, kind="box"),
+        shape("rect", hint("\n".join(facts)), x=x, y=y, width=BOX_WIDTH, height=BOX_HEIGHT, rx=7, kind="box"),
         shape("rect", x=x, y=y + 8.0, width=4.0, height=BOX_HEIGHT - 16.0, kind=f"f{COLOURS[vertex.kind]}"),
         label(x + 12.0, y + 20.0, clean_name(vertex.id, 17), kind="name"),
         label(x + 12.0, y + 36.0, _describe(vertex, duration_s), kind="tick"),

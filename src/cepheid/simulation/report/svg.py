@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 
-from cepheid.simulation.report.drawing import Box, Drawing, Label, Mark, Shape, Stroke
+from cepheid.simulation.report.drawing import Box, Drawing, Mark, Shape, Stroke, TextLabel
 
 
 def shape(name: str, inside: str = "", /, **attributes: object) -> str:
@@ -65,7 +65,7 @@ def _write_shape(drawn: Shape) -> str:
                 return shape("circle", inside, cx=x, cy=y, r=size, kind=kind)
             corners = " ".join(f"{x + size * dx:.1f},{y + size * dy:.1f}" for dx, dy in drawn.corners)
             return shape("polygon", inside, points=corners, kind=kind)
-        case Label(x=x, y=y, text=text, kind=kind):
+        case TextLabel(x=x, y=y, text=text, kind=kind):
             return label(x, y, text, text_anchor=drawn.anchor, kind=kind)
 
 

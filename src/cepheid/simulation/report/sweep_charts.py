@@ -43,7 +43,7 @@ Figure = Callable[[SweepPoint], float | None]
 
 
 def chart_curves(sweep: Sweep, across: Axis) -> list[LineChart]:
-    """Throughput, latency, utilisation; waiting and cost where they tell something."""
+    """Throughput, latency, utilisation; waiting and cost where they vary."""
     curves = gather_curves(sweep, across)
     shown = thin_curves(curves, MOST_LINES)
     alone = len(shown) == 1
@@ -162,11 +162,11 @@ def _show_point(point: SweepPoint | None, low: float, high: float) -> HeatCell:
         return HeatCell(None, "", "not simulated")
     varied = ", ".join(f"{name} {write_value(value)}" for name, value in point.values.items())
     p99 = point.latency_p99_ms
-    told = f"{varied}: p99 {write_duration(p99)}, {write_count(point.throughput_per_s)} events/s"
+    described = f"{varied}: p99 {write_duration(p99)}, {write_count(point.throughput_per_s)} events/s"
     return HeatCell(
         logarithmic_share(p99, low, high) if p99 is not None else 0.0 if point.behind else None,
         "" if p99 is None else write_duration(float(f"{p99:.2g}")),
-        f"{told}; {clean_name(point.behind, 200)}" if point.behind else told,
+        f"{described}; {clean_name(point.behind, 200)}" if point.behind else described,
         crossed=not keeps_up(point),
     )
 

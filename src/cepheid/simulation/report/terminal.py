@@ -49,8 +49,8 @@ def show_outcome(outcome: Outcome, console: Console) -> None:
     console.print(_list_machines(digest, plain))
     console.print(_list_vertices(digest, plain))
     if outcome.scenario.fidelity == "cepsim":
-        told = "throughput: per second in which something was consumed, as CEPSim counts; by minute: over all seconds"
-        console.print(Text(told, style=DIM))
+        note = "throughput: per second in which something was consumed, as CEPSim counts; by minute: over all seconds"
+        console.print(Text(note, style=DIM))
     console.print(
         f"{write_count(digest.taken_in)} events taken in, {write_count(digest.handled)} handled by vertices, "
         f"{write_count(digest.dropped)} dropped. {describe_run(outcome)}",
@@ -68,8 +68,8 @@ def show_sweep(sweep: Sweep, console: Console) -> None:
     elif len(sweep.points) > MOST_POINTS:
         console.print(_list_points(f"the first {MOST_POINTS} simulations", sweep.axes, sweep.points[:MOST_POINTS]))
     if len(sweep.points) > MOST_POINTS:
-        told = f"{len(sweep.points):,} simulations: --json, --picture and --report give all of them"
-        console.print(Text(told, style=DIM))
+        note = f"{len(sweep.points):,} simulations: --json, --picture and --report give all of them"
+        console.print(Text(note, style=DIM))
 
 
 def show_plan(plan: CapacityPlan, console: Console) -> None:

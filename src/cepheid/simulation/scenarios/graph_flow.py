@@ -82,8 +82,8 @@ class GraphFlow:
     def _find_keys(self, vertex: str) -> float | None:
         """How many groups the events of a window or join have: as told of a source, or the product of what is told of
         the columns that it groups by."""
-        told = [self.keys[name] for name in self.list_sources(vertex) if name in self.keys]
-        whole = [each for each in told if not isinstance(each, Mapping)]
+        stated = [self.keys[name] for name in self.list_sources(vertex) if name in self.keys]
+        whole = [each for each in stated if not isinstance(each, Mapping)]
         if whole:
             return max(whole)
         counts = {}

@@ -14,7 +14,7 @@ from cepheid.simulation.scenario import MicroBatch, Query, Scenario, ScenarioVer
 
 MOST_TICKS = 20_000_000  # the engines keep a few numbers for each of them
 MOST_SLOTS = 1_000_000
-# What each change has to say beside its time; what it does is told in changes.py.
+# What each change has to say beside its time; what it does is described in changes.py.
 NEEDS: dict[str, tuple[str, ...]] = {
     "deploy": ("query",),
     "retire": ("query",),
