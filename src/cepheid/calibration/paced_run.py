@@ -1,4 +1,4 @@
-"""What came of a run in which events were offered at a rate, on a clock; the same words for every host.
+"""The result of a run with events offered at a fixed rate; the same record for every host.
 
 A run begins with one full batch waiting: it works that off, or falls further behind.  The first batches are not
 counted.

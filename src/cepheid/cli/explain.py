@@ -1,4 +1,4 @@
-"""cepheid explain: what becomes of a query, step by step."""
+"""cepheid explain: how a query is compiled, step by step."""
 
 from __future__ import annotations
 

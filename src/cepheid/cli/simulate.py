@@ -1,4 +1,4 @@
-"""cepheid simulate: a scenario on machines one does not have; one run, a sweep, or a plan."""
+"""cepheid simulate: a scenario on simulated machines; one run, a sweep, or a plan."""
 
 from __future__ import annotations
 

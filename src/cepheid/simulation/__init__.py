@@ -1,4 +1,4 @@
-"""The same graph on machines one does not have.
+"""Run a query graph on simulated machines.
 
     from cepheid.simulation import read_scenario, simulate
     outcome = simulate(read_scenario("scenario.toml"))

@@ -73,7 +73,7 @@ def iterations_of(tick: Tick, scenario: Scenario, capacity: float, pes: int) -> 
 
 
 def iteration_edges(ticks: list[Tick], scenario: Scenario, capacity: float, pes: int) -> npt.NDArray[np.float64]:
-    """The times at which producers of a placement take in what has come, in ms."""
+    """The times at which producers of a placement take in the events that have arrived, in ms."""
     return np.array([each.start for tick in ticks for each in iterations_of(tick, scenario, capacity, pes)])
 
 

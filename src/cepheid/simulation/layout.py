@@ -40,12 +40,12 @@ class Layout:
 
     inputs_of[v], outputs_of[v]: edges, in the order of the query.  slot[v]: the place of a producer among those of its
     family, the queries that share vertices with its own; width[v]: how many producers that family has.
-    order[p]: the vertices of a placement as they are looked at; part, whole: see allocation.py.
+    order[p]: the vertices of a placement in the order of their turns; part, whole: see allocation.py.
     paths[v]: of a consumer, how many ways lead from each producer of its family to it.
     """
 
     instances: list[Instance]
-    rank: Ints  # of each vertex, by its name as text
+    rank: Ints  # of each vertex, in the alphabetical order of names
     kind: Ints
     source: Ints
     target: Ints
@@ -68,6 +68,10 @@ class Layout:
 
     def consumers(self) -> list[int]:
         return [int(v) for v in np.flatnonzero(self.kind == CONSUMER)]
+
+    def upstream(self, vertex: int) -> list[int]:
+        """The vertex and all that leads to it, each after those that it leads to."""
+        return find_upstream(vertex, self.inputs_of, self.source)
 
     def arrivals(self, vertex: int) -> ArrivalProcess:
         arrivals = self.instances[vertex].vertex.arrivals
@@ -109,17 +113,7 @@ def lay_out(scenario: Scenario, undeployed: Collection[str] = (), absent: Collec
         )
         for group in groups
     ]
-    part, whole = np.zeros(len(instances)), np.ones(len(instances))
-    allocate = find_allocation(scenario.allocation)
-    for group in groups:
-        shares = [Share(v.ipe, v.weight, members[i], v.queue) for i in group for v in [instances[i].vertex]]
-        for i, (upper, lower) in zip(group, allocate(shares), strict=True):
-            if not (upper > 0.0 and lower > 0.0):
-                raise InvalidInput(
-                    f'allocation "{scenario.allocation}" gives vertex "{instances[i].name}" {upper:g} of {lower:g}',
-                    hint="every vertex needs a part above 0: without one it would never run",
-                )
-            part[i], whole[i] = upper, lower
+    part, whole = _allocate(scenario.allocation, instances, groups, members)
     return Layout(
         instances=instances,
         rank=_rank_names(instances),
@@ -143,6 +137,24 @@ def lay_out(scenario: Scenario, undeployed: Collection[str] = (), absent: Collec
         pes=pes,
         capacity=capacity,
     )
+
+
+def _allocate(
+    name: str, instances: list[Instance], groups: list[list[int]], members: list[tuple[int, ...]]
+) -> tuple[Floats, Floats]:
+    """members: the queries that each vertex works for."""
+    part, whole = np.zeros(len(instances)), np.ones(len(instances))
+    allocate = find_allocation(name)
+    for group in groups:
+        shares = [Share(v.ipe, v.weight, members[i], v.queue) for i in group for v in [instances[i].vertex]]
+        for i, (upper, lower) in zip(group, allocate(shares), strict=True):
+            if not (upper > 0.0 and lower > 0.0):
+                raise InvalidInput(
+                    f'allocation "{name}" gives vertex "{instances[i].name}" {upper:g} of {lower:g}',
+                    hint="every vertex needs a part above 0: without one it would never run",
+                )
+            part[i], whole[i] = upper, lower
+    return part, whole
 
 
 def _rank_names(instances: list[Instance]) -> Ints:
@@ -270,7 +282,7 @@ def _share_machines(scenario: Scenario, vms: list[int], groups: list[list[int]])
 def _count_paths(consumer: int, slot: Ints, width: int, inputs_of: list[list[int]], source: Ints, kind: Ints) -> Floats:
     """From each producer of the family to the consumer; at least 1, so that nothing is divided by zero."""
     ways: dict[int, int] = {}
-    for vertex in _upstream(consumer, inputs_of, source):  # successors before their predecessors
+    for vertex in find_upstream(consumer, inputs_of, source):  # successors before their predecessors
         ways[vertex] = ways.get(vertex, 0) or int(vertex == consumer)
         for edge in inputs_of[vertex]:
             before = int(source[edge])
@@ -282,10 +294,11 @@ def _count_paths(consumer: int, slot: Ints, width: int, inputs_of: list[list[int
     return np.maximum(paths, 1.0)
 
 
-def _upstream(consumer: int, inputs_of: list[list[int]], source: Ints) -> list[int]:
+def find_upstream(last: int, inputs_of: list[list[int]], source: Ints) -> list[int]:
+    """A vertex and all that leads to it, each after those that it leads to."""
     order: list[int] = []
     seen: set[int] = set()
-    stack: list[tuple[int, bool]] = [(consumer, False)]
+    stack: list[tuple[int, bool]] = [(last, False)]
     while stack:
         vertex, done = stack.pop()
         if done:

@@ -1,4 +1,4 @@
-"""What came of a simulation, in the words of people: per consumer, per vertex, per machine, per minute."""
+"""The results of a simulation, for people: per consumer, per vertex, per machine, per minute."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Minute:
 
 @dataclass(frozen=True, slots=True)
 class ConsumerOutcome:
-    """Throughput is in events of producers, not of what came of them.  Percentiles are over event sets, by their
+    """Throughput is in events of producers, not in results.  Percentiles are over event sets, by their
     size."""
 
     query: str

@@ -1,4 +1,4 @@
-"""A simulation under way: it goes on by ticks, and changes between them."""
+"""A running simulation: it advances by ticks, and changes between them."""
 
 from __future__ import annotations
 

@@ -93,7 +93,7 @@ class Vm:
 class Link:
     """How messages travel between two places: names of machines, datacentres or clouds; the nearest description holds.
 
-    bandwidth_mbps: 0 is as much as one likes; otherwise messages on the link wait for each other.
+    bandwidth_mbps: 0 is unlimited; otherwise messages on the link wait for each other.
     """
 
     source: str
@@ -105,7 +105,7 @@ class Link:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MicroBatch:
-    """Spark's way to run: every `interval_s`, or as soon as the batch before is done, everything that has come.
+    """As Spark runs: every `interval_s`, or as soon as the previous batch is done, all events that have arrived.
 
     overhead_s: what a batch costs before its first event.  max_events: most events of one producer in a batch, 0: any.
     """

@@ -38,7 +38,7 @@ def carry_over(old: Tables, new: Tables) -> None:
     for start, end, new_start in zip(starts, [*starts[1:], len(old.queues)], new_starts, strict=True):
         new.queues[new_start : new_start + end - start] = old.queues[start:end]
     for place in range(len(old.places)):
-        if _order_of(old, place) == _order_of(new, place):  # else a batch begins anew with what is still waiting
+        if _order_of(old, place) == _order_of(new, place):  # else a batch starts again with what is still waiting
             new.places["batch_stage"][place] = old.places["batch_stage"][place]
 
 
@@ -60,7 +60,7 @@ def update_delays(tables: Tables) -> None:
 
 
 def join_pools(lanes: list[Lane], tables: Tables, stride: int) -> Pool:
-    """One pool for all, wide enough for every family: nodes are numbered through."""
+    """One pool for all, wide enough for every family, with nodes numbered consecutively."""
     if len(lanes) == 1 and len(lanes[0].pool.whole) >= stride:
         return lanes[0].pool
     joined = make_pool(sum(len(lane.pool.nodes) for lane in lanes), stride)

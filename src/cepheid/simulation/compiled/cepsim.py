@@ -10,17 +10,15 @@ from typing import Any
 from cepheid.simulation.compiled.counts import TallyArrays
 from cepheid.simulation.compiled.lanes import RUNS, STARTS, Groups
 from cepheid.simulation.compiled.messages import deliver_before, lose_before
-from cepheid.simulation.compiled.options import inline_in_kernel, kernel, njit_inlined
+from cepheid.simulation.compiled.options import inline_in_kernel, kernel
 from cepheid.simulation.compiled.pool import ERROR, NONE, TOO_LATE, Pool, has_nodes
 from cepheid.simulation.compiled.producing import speed_of
-from cepheid.simulation.compiled.room import ANNOUNCED, find_need, find_room
-from cepheid.simulation.compiled.run_queue import next_runnable
+from cepheid.simulation.compiled.room import ANNOUNCED, find_room
 from cepheid.simulation.compiled.sending import CEPSIM
 from cepheid.simulation.compiled.tables import Tables, TickTable
 from cepheid.simulation.compiled.tick_loop import run_iterations, run_ticks
 from cepheid.simulation.compiled.vertex_run import nodes_needed, run_vertex
-
-WORTH_RUNNING = 1.0
+from cepheid.simulation.compiled.work import find_work
 
 
 @kernel
@@ -43,8 +41,8 @@ def run_tick(tables: Tables, counts: TallyArrays, tick_table: TickTable, pool: P
 def run_vertices(
     tables: Tables, counts: TallyArrays, tick_table: TickTable, pool: Pool, state: Any, place_number: int
 ) -> bool:
-    """simple: everyone once, for its whole allotment.  dynamic: round and round, those that have work, until nothing is
-    left."""
+    """simple: each vertex once, for its whole allotment.  dynamic: round and round, those that have work, until no
+    instructions are left."""
     place = tables.places[place_number]
     if state.stage == STARTS:
         if place.first_message != NONE:
@@ -64,7 +62,7 @@ def run_vertices(
         else:
             if left <= 0.0:
                 return True
-            position, needed, room = find_work(tables, place, position, count)
+            position, needed, room = find_work(tables, place, position, count, cursor, ANNOUNCED)
             if position == NONE:
                 return True
             number = tables.order[place.order + position]
@@ -89,21 +87,3 @@ def run_vertices(
         position += 1
         if position == count and not tick_table.once_each:
             position = 0
-
-
-@njit_inlined
-def find_work(tables: Tables, place: Any, first: int, count: int) -> Any:
-    """The first vertex from position `first` on, round to it again, that could use instructions: its position, how many
-    instructions, its room."""
-    position, turned = first, False
-    while True:
-        position = next_runnable(tables.run_queue, place.run_queue, position, count)
-        if position == NONE or (turned and position >= first):
-            if turned or first == 0:
-                return NONE, 0.0, 0.0
-            position, turned = 0, True
-            continue
-        needed, room = find_need(tables, tables.vertices[tables.order[place.order + position]], ANNOUNCED)
-        if needed > WORTH_RUNNING:
-            return position, needed, room
-        position += 1

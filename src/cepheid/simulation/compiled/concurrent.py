@@ -11,16 +11,13 @@ from cepheid.simulation.compiled.lanes import RUNS, STARTS, Groups
 from cepheid.simulation.compiled.messages import receive_until
 from cepheid.simulation.compiled.options import inline_in_kernel, kernel, njit_inlined
 from cepheid.simulation.compiled.pool import ERROR, NONE, TOO_LATE, Pool, has_nodes
-from cepheid.simulation.compiled.queues import NEARLY_NOTHING
-from cepheid.simulation.compiled.room import HARD, find_need, find_room
-from cepheid.simulation.compiled.run_queue import next_runnable
+from cepheid.simulation.compiled.room import HARD, find_room
 from cepheid.simulation.compiled.sending import CONCURRENT
 from cepheid.simulation.compiled.tables import Tables, TickTable
 from cepheid.simulation.compiled.tick_loop import run_iterations, run_ticks
 from cepheid.simulation.compiled.vertex_run import nodes_needed, run_vertex
+from cepheid.simulation.compiled.work import find_work
 from cepheid.simulation.layout import WINDOW
-
-WORTH_RUNNING = 1.0
 
 
 @kernel
@@ -59,7 +56,7 @@ def find_earliest(tables: Tables, place: Any) -> int:
 def run_processors(
     tables: Tables, counts: TallyArrays, tick_table: TickTable, pool: Pool, state: Any, place_number: int
 ) -> bool:
-    """simple: everyone once, in order, on the earliest free processor.  dynamic: round and round, those that have
+    """simple: each vertex once, in order, on the earliest free processor.  dynamic: round and round, those that have
     work."""
     place = tables.places[place_number]
     if state.stage == STARTS:
@@ -83,7 +80,7 @@ def run_processors(
             room = find_room(tables, vertex, HARD)
             instructions = vertex.part * (state.amount / vertex.whole)
         else:
-            found, needed, room = find_work(tables, place, position, count, now)
+            found, needed, room = find_work(tables, place, position, count, now, HARD)
             if found == NONE:
                 wait(tables, pool, place, processor, now, state.end, speed)
                 continue
@@ -119,33 +116,6 @@ def run_processors(
 
 
 @njit_inlined
-def find_work(tables: Tables, place: Any, first: int, count: int, now: float) -> Any:
-    """The first vertex from position `first` on, round to it again, that is free and has work: its position, how many
-    instructions, its room."""
-    position, turned = first, False
-    while True:
-        position = next_runnable(tables.run_queue, place.run_queue, position, count)
-        if position == NONE or (turned and position >= first):
-            if turned or first == 0:
-                return NONE, 0.0, 0.0
-            position, turned = 0, True
-            continue
-        vertex = tables.vertices[tables.order[place.order + position]]
-        if vertex.busy_until <= now and vertex.blocked_until <= now:
-            needed, room = find_need(tables, vertex, HARD)
-            if needed > WORTH_RUNNING or (vertex.kind == WINDOW and is_due(tables, vertex, now, room)):
-                return position, needed, room
-        position += 1
-
-
-@njit_inlined
-def is_due(tables: Tables, vertex: Any, now: float, room: float) -> bool:
-    """A window to close, or something held back that has room now."""
-    window = tables.windows[vertex.row]
-    return now >= window.close_at or (tables.queues[window.unsent].size > 0.0 and room > NEARLY_NOTHING)
-
-
-@njit_inlined
 def wait(tables: Tables, pool: Pool, place: Any, processor: Any, now: float, end: float, speed: float) -> None:
     """Until something arrives, a vertex is done, or a window is due."""
     until = find_next_moment(tables, place, now)
@@ -160,7 +130,7 @@ def wait(tables: Tables, pool: Pool, place: Any, processor: Any, now: float, end
 
 @njit_inlined
 def find_next_moment(tables: Tables, place: Any, now: float) -> float:
-    """Only who was run in this iteration, by a processor each, can be busy; else, rarely, all are looked at."""
+    """Only vertices that a processor ran in this iteration can be busy; in rare other cases all are examined."""
     until = np.inf
     if now < place.busy_before or now < place.blocked_until:
         for at in range(place.order, place.order_end):

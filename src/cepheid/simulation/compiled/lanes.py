@@ -1,4 +1,4 @@
-"""Which placements never hear of each other, and so may run one after the other, or at the same time.
+"""Which placements exchange nothing, and so may run one after the other, or in parallel.
 
 A lane is what one thread runs: groups of placements, with a pool of their own for what waits there.
 """

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from cepheid.simulation.compiled.concurrent import is_due
 from cepheid.simulation.compiled.counts import TallyArrays
 from cepheid.simulation.compiled.lanes import Groups
 from cepheid.simulation.compiled.messages import receive_until
@@ -19,9 +18,9 @@ from cepheid.simulation.compiled.sending import IN_BATCHES
 from cepheid.simulation.compiled.tables import Tables, TickTable
 from cepheid.simulation.compiled.tick_loop import run_iterations, run_ticks
 from cepheid.simulation.compiled.vertex_run import nodes_needed, run_vertex
-from cepheid.simulation.layout import PRODUCER, WINDOW
+from cepheid.simulation.compiled.work import WORTH_RUNNING, is_due
+from cepheid.simulation.layout import PRODUCER
 
-WORTH_RUNNING = 1.0
 ROUNDING_MS = 1e-6  # see reference/micro_batch.py
 
 
@@ -72,7 +71,7 @@ def run_batches(
         needed, room = find_need(tables, vertex, UNBOUNDED)
         if vertex.kind == PRODUCER:
             needed = tables.producers[vertex.row].quota * vertex.ipe
-        has_time = vertex.kind == WINDOW and is_due(tables, vertex, now, room)
+        has_time = is_due(tables, vertex, now, room)
         if vertex.blocked_until > now or not (needed > WORTH_RUNNING or has_time):
             place.batch_stage += 1
             continue
@@ -103,7 +102,7 @@ def has_work(tables: Tables, place: Any, count: int, now: float) -> bool:
         vertex = tables.vertices[tables.order[place.order + position]]
         if vertex.blocked_until <= now:
             needed, room = find_need(tables, vertex, UNBOUNDED)
-            if needed > WORTH_RUNNING or (vertex.kind == WINDOW and is_due(tables, vertex, now, room)):
+            if needed > WORTH_RUNNING or is_due(tables, vertex, now, room):
                 return True
         position = next_runnable(tables.run_queue, place.run_queue, position + 1, count)
     return False

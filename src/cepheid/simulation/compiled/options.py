@@ -48,7 +48,7 @@ def inline_in_kernel(function: Function) -> Function:
 
 
 def _discard_unreadable(index: Any) -> None:
-    """An index written by an older release may name classes that are no more: Numba would raise, not compile anew."""
+    """An index written by an older release may name classes that no longer exist: Numba would raise, not recompile."""
     try:
         index._load_index()  # noqa: SLF001
     except Exception:  # noqa: BLE001 (whatever unpickling raises)

@@ -1,7 +1,7 @@
 """Where event sets live while they wait: one array of nodes, the free ones chained.
 
     nodes[i]                          size, ts, latency, and the node behind it in its queue
-    totals[i * stride + producer]     what it came of; stride: the most producers that a family here has
+    totals[i * stride + producer]     of how many of its events it results; stride: the most producers of a family
     state                             the first free node, how many there are, and what stopped a kernel
 
 A kernel that finds too few free nodes says how many it needs, and returns; Python doubles the pool, and the kernel goes
@@ -36,7 +36,7 @@ Floats = npt.NDArray[np.float64]
 
 
 class Pool(NamedTuple):
-    """whole, part: the totals of the two sets at hand; as wide as the widest family here."""
+    """whole, part: the totals of the two sets being worked on; as wide as the widest family here."""
 
     nodes: npt.NDArray[np.void]
     totals: Floats

@@ -1,4 +1,4 @@
-"""Producers take in what has come (reference/producer.py)."""
+"""Producers take in the events that have arrived (reference/producer.py)."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def speed_of(where: Any, bounds: int) -> float:
 
 @njit_inlined
 def take_in(tables: Tables, vertex: Any, producer: Any, came: float) -> float:
-    """As CEPSim: what there is no room for stays outside, and is born anew later."""
+    """As CEPSim: events without room stay outside, and get a new birth time when taken in."""
     limit = DEFAULT_LIMIT
     if producer.limited:
         room = find_room(tables, vertex, ANNOUNCED) - vertex.total

@@ -1,4 +1,4 @@
-"""How many events a vertex may process until a successor has no room for what comes of them (reference/ports.py)."""
+"""How many events a vertex may process until a successor has no room for the results (reference/ports.py)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ANNOUNCED, HARD, UNBOUNDED = range(3)
 
 @njit_inlined
 def find_room(tables: Tables, vertex: Any, bounds: int) -> float:
-    """TOLD: as the successors said when they last ran.  HARD: as it is now, what is under way included."""
+    """ANNOUNCED: as the successors said when they last ran.  HARD: as it is now, events under way included."""
     room = np.inf
     if bounds == UNBOUNDED:
         return room

@@ -68,7 +68,7 @@ def lower_total(vertex: Any, events: float) -> None:
 
 @njit_inlined
 def settle_total(tables: Tables, vertex: Any, events: float) -> None:
-    """Rounding over several queues may leave a rest that nothing is behind."""
+    """Rounding over several queues may leave a remainder although all are empty."""
     if events > 0.0 and vertex.total > 0.0:
         for place in range(vertex.inputs, vertex.inputs_end):
             if tables.queues[tables.inputs[place]].size != 0.0:

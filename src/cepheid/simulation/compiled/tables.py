@@ -17,7 +17,7 @@ VERTEX = np.dtype(
     [
         ("kind", np.int32),
         ("place", np.int32),  # NONE: does not run
-        ("position", np.int32),  # in the order of its placement; NONE: is never looked at
+        ("position", np.int32),  # in the order of its placement; NONE: never runs
         ("row", np.int32),  # among the producers, windows or consumers
         ("inputs", np.int32),  # from here to inputs_end in the list of inputs
         ("inputs_end", np.int32),

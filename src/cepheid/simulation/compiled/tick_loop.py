@@ -57,7 +57,7 @@ def run_iterations(
     state: Any,
     number: int,
 ) -> bool:
-    """A tick of one placement: in each iteration producers take in what has come, then vertices `run`.  False: not
+    """A tick of one placement: in each iteration producers take in arrived events, then vertices `run`.  False: not
     done, more nodes are needed; `state` says where to go on."""
     place = tables.places[number]
     instructions = instructions_in(tick_table, state.tick, place.capacity, place.pes)
@@ -91,7 +91,7 @@ def run_iterations(
 
 @njit_inlined
 def end_tick(tables: Tables, counts: TallyArrays, tick_table: TickTable, groups: Groups, state: Any) -> None:
-    """At the queues is looked once a second."""
+    """Queues are sampled once a second."""
     start_s = tick_table.start_s[state.tick]
     if int(start_s) == int(tick_table.end_s[state.tick]):
         return

@@ -1,4 +1,4 @@
-"""One run of one vertex: takes what it may from its inputs, is counted, hands on what comes of it."""
+"""One run of one vertex: takes what it may from its inputs, is counted, sends the results on."""
 
 from __future__ import annotations
 

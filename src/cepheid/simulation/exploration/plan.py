@@ -37,8 +37,8 @@ EXAMPLE = "--plan latency_p99=2s rate=200000"
 class CapacityPlan:
     """goals: the most that each may be; latencies in ms, cost per hour.  rate: events per second into each query.
 
-    engines: the fewest that are enough, None: no number that was tried.  enough: what comes of them; too_few: what
-    comes of one less, or of the most that were tried.  reason: why not fewer, or why none.
+    engines: the fewest that are enough, None: no number that was tried.  enough: its results; too_few: those
+    of one less, or of the most that were tried.  reason: why not fewer, or why none.
     """
 
     goals: dict[str, float]

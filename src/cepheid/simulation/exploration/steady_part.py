@@ -4,7 +4,7 @@ Looked at are the whole minutes after the first, in which everything still fills
 things show that it fell behind: consumers get less than 99 % of what producers were offered, or a queue grows by more
 than 1 % of what goes through it.  Bounded queues show the first, unbounded ones the second.
 
-A window or a batch gives out its events all at once: one more or less in the minutes looked at is no falling behind,
+A window or a batch gives out its events all at once: one more or less in the minutes examined is not falling behind,
 and neither is chance where arrivals are random.
 """
 
@@ -59,7 +59,7 @@ def find_steady_part(outcome: Outcome) -> SteadyPart:
     got = tally.origins[:, span.minutes].sum(axis=1) / span.seconds
     lag_of = _measure_lags(layout)
     for row, consumer in enumerate(layout.consumers()):
-        sources = [vertex for vertex in _upstream(layout, consumer) if vertex in offered]
+        sources = [vertex for vertex in layout.upstream(consumer) if vertex in offered]
         due = sum(offered[vertex] for vertex in sources)
         if due <= 0.0:
             continue
@@ -116,28 +116,12 @@ def _measure_lags(layout: Layout) -> Callable[[int], float]:
     known: dict[int, float] = {}
 
     def lag_of(vertex: int) -> float:
-        for each in reversed(_upstream(layout, vertex)):
+        for each in reversed(layout.upstream(vertex)):
             before = (known[int(layout.source[edge])] for edge in layout.inputs_of[each])
             known[each] = layout.instances[each].vertex.advance_s + max(before, default=0.0)
         return known[vertex]
 
     return lag_of
-
-
-def _upstream(layout: Layout, vertex: int) -> list[int]:
-    """The vertex and all that leads to it, each after those that it leads to."""
-    order: list[int] = []
-    seen: set[int] = set()
-    waiting = [(vertex, False)]
-    while waiting:
-        each, is_done = waiting.pop()
-        if is_done:
-            order.append(each)
-        elif each not in seen:
-            seen.add(each)
-            waiting.append((each, True))
-            waiting += [(int(layout.source[edge]), False) for edge in layout.inputs_of[each]]
-    return order[::-1]
 
 
 def _find_growing_queue(outcome: Outcome, span: _Span) -> str:

@@ -133,7 +133,7 @@ class ReferenceEngine:
         return arrived
 
     def _look(self, tick: Tick) -> None:
-        """At the queues, once a second."""
+        """Sample the queues, once a second."""
         if int(tick.start_s) == int(tick.end_s):
             return
         minute = int(tick.start_s / 60.0)

@@ -81,7 +81,7 @@ class PlacementRun:
             yield each
 
     def take_in(self, now: float, iteration: int) -> None:
-        """Producers take in what has come."""
+        """Producers take in the events that have arrived."""
         since = now if self.last_asked is None else self.last_asked
         for member in self.members:
             if isinstance(member.run, ProducerRun):

@@ -43,7 +43,7 @@ class Outputs:
         self.bounds = bounds
 
     def room(self) -> float:
-        """How many events may be processed until the fullest successor has no room for what comes of them."""
+        """How many events may be processed until the fullest successor has no room for the results."""
         room = math.inf
         if self.bounds == "none":
             return room
@@ -87,7 +87,7 @@ class Inputs:
             self.total -= wanted
             if self.total < NEARLY_NOTHING:
                 self.total = 0.0
-        # Rounding over several queues may leave a rest that nothing is behind; CEPSim would work on it for ever.
+        # Rounding over several queues may leave a remainder although all are empty; CEPSim would never finish it.
         if events > 0.0 and not any(channel.incoming.size for channel in self.channels):
             self.total = 0.0
         return parts

@@ -1,6 +1,6 @@
 """Where events come in.
 
-As in CEPSim, what there is no room for stays outside and is taken in later, born anew: its waiting is never seen.
+As in CEPSim, events without room stay outside and get a new birth time when taken in: their waiting is never counted.
 Corrected, events outside keep the time when they came.
 """
 

@@ -16,7 +16,7 @@ Anchor = Literal["start", "middle", "end"]
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """strength: how much of its colour is seen, 0 to 1.  hint: shown to who points at it."""
+    """strength: how much of its colour is seen, 0 to 1.  hint: shown when the pointer is over it."""
 
     x: float
     y: float
@@ -64,8 +64,8 @@ Shape = Box | Stroke | Mark | TextLabel
 
 @dataclass(frozen=True, slots=True)
 class Drawing:
-    """natural: is shown as large as it is, so that letters are the same in every picture; else as wide as there is
-    room."""
+    """natural: shown in its own size, so that letters are equally large in every drawing; otherwise as wide as the
+    page allows."""
 
     title: str
     width: float

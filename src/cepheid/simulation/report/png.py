@@ -67,7 +67,7 @@ def _cover(figure: Figure, height: float) -> Axes:
 
 
 class _Canvas:
-    """Shapes over one another as they come.  origin, scale: of the drawing at hand."""
+    """Later shapes cover earlier ones.  origin, scale: of the current drawing."""
 
     def __init__(self, axes: Axes) -> None:
         self.axes, self.origin, self.scale, self.drawn = axes, (0.0, 0.0), 1.0, 0

@@ -1,6 +1,6 @@
 """A scenario as the text of a scenario file, to be read in a report and to be run again from it.
 
-What a field is when nobody says otherwise is left out.
+Fields that have their default value are left out.
 """
 
 from __future__ import annotations

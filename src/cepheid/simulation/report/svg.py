@@ -23,13 +23,13 @@ def label(x: float, y: float, text: str, **attributes: object) -> str:
 
 
 def hint(text: str) -> str:
-    """Shown to who points at the element."""
+    """A tooltip."""
     return shape("title", escape(text))
 
 
 def picture(width: float, height: float, inside: Sequence[str], described: str, natural: bool = False) -> str:
-    """natural: as large as it is, so that letters are the same in every picture, and a wide one is scrolled; otherwise
-    as wide as there is room."""
+    """natural: in its own size, so that letters are equally large in every drawing and a wide one scrolls; otherwise as
+    wide as the page allows."""
     return shape(
         "svg",
         "".join(inside),

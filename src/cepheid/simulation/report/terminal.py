@@ -91,7 +91,7 @@ def show_plan(plan: CapacityPlan, console: Console) -> None:
 
 
 def draw_steps(values: Sequence[float], most: float | None = None, plain: bool = False) -> str:
-    """A line of columns, one for each value, as high as it is large."""
+    """A sparkline: one column for each value."""
     steps, top = PLAIN_STEPS if plain else STEPS, most if most is not None else max(values, default=0.0)
     if top <= 0.0:
         return steps[0] * len(values)

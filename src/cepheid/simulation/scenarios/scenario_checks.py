@@ -1,6 +1,6 @@
 """Does a scenario fit together?  Names, edges, placements, and what each fidelity can do.
 
-Values of single fields are looked at where they are read; here, what can be seen only of the whole.  A file and Python
+Values of single fields are checked where they are read; here, what only the whole scenario shows.  A file and Python
 code can both make such mistakes, so the checks are on the records.
 """
 
@@ -54,7 +54,7 @@ def check_scenario(scenario: Scenario) -> None:
 
 
 def _check_fidelity(scenario: Scenario) -> None:
-    """Nothing is asked of CEPSim that it does not have."""
+    """The scenario uses no feature that CEPSim lacks."""
     if scenario.fidelity != "cepsim":
         return
     for what, where in _beyond_cepsim(scenario):
@@ -152,7 +152,7 @@ def _check_window(scenario: Scenario, query: Query, vertex: ScenarioVertex, wher
 
 
 def _check_edges(scenario: Scenario) -> None:
-    """Ends exist, nothing leads into producers or out of consumers, everyone has what it needs, no way leads back."""
+    """Ends exist, no edge enters a producer or leaves a consumer, every vertex has the edges it needs, no cycles."""
     kinds: dict[Node, str] = {
         (query.name, vertex.id): vertex.kind for query in scenario.queries for vertex in query.vertices
     }
@@ -220,7 +220,7 @@ def _check_no_cycle(scenario: Scenario, after: Mapping[Node, list[Node]], inputs
     stuck = set(left) - set(ready)
     before = {follower: node for node in sorted(stuck) for follower in after[node] if follower in stuck}
     path = [min(stuck)]
-    while path.count(path[-1]) < 2:  # everyone who is stuck waits for one who is stuck
+    while path.count(path[-1]) < 2:  # each blocked vertex waits for another blocked one
         path.append(before[path[-1]])
     circle = path[path.index(path[-1]) :][::-1]
     place = next(place for place, query in enumerate(scenario.queries) if query.name == circle[0][0])

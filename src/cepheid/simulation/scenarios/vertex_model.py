@@ -1,7 +1,7 @@
 """Each kind of vertex of a query graph as the simulator sees it: how many rows it gives, and when.
 
     ON EVENT                            an operator: a row for each event
-    ON CLOSE, EVERY t                   a window: rows when time has come, one for each group
+    ON CLOSE, EVERY t                   a window: rows at fixed times, one for each group
     ON CLOSE of ROWS, EVERY n EVENTS    an operator: as many rows as groups, for each n events
     patterns, filters, joins            an operator with a selectivity: measured, given by the user, else guessed
 

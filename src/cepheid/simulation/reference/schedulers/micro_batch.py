@@ -1,8 +1,8 @@
 """A tick of a placement that runs as Spark does: in micro-batches.
 
-At a trigger everything that has come becomes a batch.  A batch costs its overhead, then each vertex, in placement
+At a trigger all events that have arrived become a batch.  A batch costs its overhead, then each vertex, in placement
 order, works on all that is there for it, on all processors together; what comes meanwhile waits for the next batch.
-Queues have no bounds within a batch. A batch that is not done when the tick ends goes on in the next one.
+Queues have no bounds within a batch. A batch that is not done when the tick ends continues in the next one.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def run_in_batches(placement: PlacementRun, tick: Tick, scenario: Scenario) -> N
         placement.scheduler_state = BatchState()
     state: BatchState = placement.scheduler_state
     if placement.is_rearranged:
-        state.stage = IDLE  # a batch that was under way begins anew with what is still waiting
+        state.stage = IDLE  # a batch under way starts again with what is still waiting
         placement.is_rearranged = False
     speed = placement.capacity * placement.pes * 1000.0
     for each in placement.iterations(tick, scenario):

@@ -11,7 +11,7 @@ from cepheid.simulation.reference.slices import Slice
 
 
 def schedule_simply(turn: Turn[T]) -> Iterator[Step[T]]:
-    """Everyone once, for its whole allotment, needed or not."""
+    """Each vertex once, for its whole allotment, needed or not."""
     arrivals, cursor = list(turn.arrivals), turn.start
     for vertex, instructions in enumerate(turn.allotments):
         piece = Slice(vertex, cursor, cursor + turn.lasts(instructions), instructions)
