@@ -218,6 +218,15 @@ class DriverMissing(CepheidError):
         )
 
 
+class MissingExtra(CepheidError):
+    """Something needs a package that only comes with an extra."""
+
+    code = "missing-extra"
+
+    def __init__(self, extra: str, what: str) -> None:
+        super().__init__(f'{what} needs the extra "{extra}"', hint=f'pip install "cepheid[{extra}]"')
+
+
 class JavaMissing(CepheidError):
     """The machine has no Java that Spark can run on."""
 

@@ -80,7 +80,7 @@ def test_overhead_is_never_negative_and_the_total_stays() -> None:
 
 def test_durations_that_do_not_grow_with_events_are_refused() -> None:
     block = [BatchSample(1000, 0, 0.9), BatchSample(20_000, 0, 0.5)]
-    with pytest.raises(InvalidInput, match="cannot be told"):
+    with pytest.raises(InvalidInput, match="cannot be estimated"):
         fit_costs(Measured([block] * 5))
 
 

@@ -12,7 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from cepheid.cli import app
-from cepheid.simulation.reference.scheduling import SCHEDULERS
+from cepheid.simulation.reference.schedulers import SCHEDULERS
 
 SCENARIO = """\
 [simulation]
@@ -127,7 +127,7 @@ def test_a_plan_may_end_without_an_answer(scenario: str) -> None:
         (["{}", "--plan", "latencey=2s"], 'did you mean "latency"?'),
         (["{}", "--plan", "latency=2s", "colour=red"], '"colour" is no goal'),
         (["{}", "--rate", "-3"], "rate must be above 0"),
-        (["{}", "--rate", "3", "--plan", "latency=2s", "rate=5"], "told twice"),
+        (["{}", "--rate", "3", "--plan", "latency=2s", "rate=5"], "given twice"),
         (["{}", "--report", "report.txt"], "does not end in .html"),
         (["{}", "--picture", "picture.gif"], "does not end in .png"),
     ],

@@ -14,7 +14,7 @@ from random_scenarios import double, make_scenario
 from second_opinion import SecondOpinion
 
 from cepheid.simulation.clock import iteration_edges
-from cepheid.simulation.run import EngineName, Run
+from cepheid.simulation.run import EngineName, SimulationRun
 from cepheid.simulation.scenario import Fidelity
 from cepheid.simulation.simulate import play, simulate
 from cepheid.simulation.tally import Tally
@@ -96,7 +96,7 @@ def test_every_event_that_came_was_taken_in_waits_or_is_counted_as_dropped(engin
                 for query in scenario.queries
             ]
             scenario = replace(scenario, queries=tuple(queries))
-        run = Run(scenario, engine)
+        run = SimulationRun(scenario, engine)
         play(run)
         layout, tally, waiting = run.layout, run.engine.tally, run.engine.waiting()
         for vertex in layout.producers():

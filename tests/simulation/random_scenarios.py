@@ -11,11 +11,21 @@ from __future__ import annotations
 from dataclasses import replace
 from random import Random
 
-from cepheid.simulation.arrivals.arrivals import Arrivals
+from cepheid.simulation.arrivals.arrivals import ArrivalProcess
 from cepheid.simulation.arrivals.increase import Increase
 from cepheid.simulation.arrivals.poisson import Poisson
 from cepheid.simulation.arrivals.uniform import Uniform
-from cepheid.simulation.scenario import Change, Edge, Fidelity, Link, MicroBatch, Query, Scenario, Vertex, Vm
+from cepheid.simulation.scenario import (
+    Fidelity,
+    Link,
+    MicroBatch,
+    Query,
+    Scenario,
+    ScenarioChange,
+    ScenarioEdge,
+    ScenarioVertex,
+    Vm,
+)
 
 SELECTIVITIES = (1.0, 1.0, 1.0, 0.95, 0.5, 0.1, 2.0)
 TICKS_S = (0.01, 0.1, 0.1, 0.25, 1.0)
@@ -82,13 +92,13 @@ def _let_shed(random: Random, query: Query) -> Query:
     return replace(query, vertices=vertices)
 
 
-def _make_change(random: Random, scenario: Scenario) -> Change:
+def _make_change(random: Random, scenario: Scenario) -> ScenarioChange:
     """At some time of the run: a vertex or a query moves, a query is retired or deployed, a machine fails."""
     query, vm = random.choice(scenario.queries), random.choice(scenario.vms)
     at_s = random.uniform(0.0, scenario.duration_s)
     match random.choice(("move", "move_query", "retire", "deploy", "fail")):
         case "move":
-            return Change(
+            return ScenarioChange(
                 at_s=at_s,
                 action="move",
                 query=query.name,
@@ -97,14 +107,16 @@ def _make_change(random: Random, scenario: Scenario) -> Change:
                 pause_s=random.choice((0.0, 2.3 * scenario.tick_s)),
             )
         case "move_query":
-            return Change(at_s=at_s, action="move", query=query.name, vm=vm.name)
+            return ScenarioChange(at_s=at_s, action="move", query=query.name, vm=vm.name)
         case "retire":
-            return Change(at_s=at_s, action="retire", query=query.name)
+            return ScenarioChange(at_s=at_s, action="retire", query=query.name)
         case "deploy":
-            return Change(at_s=at_s, action="deploy", query=query.name)
+            return ScenarioChange(at_s=at_s, action="deploy", query=query.name)
         case _:
             for_s = random.uniform(0.5, 20.0) * scenario.tick_s
-            return Change(at_s=at_s, action="fail", vm=vm.name, for_s=for_s, loses=random.choice(("queues", "nothing")))
+            return ScenarioChange(
+                at_s=at_s, action="fail", vm=vm.name, for_s=for_s, loses=random.choice(("queues", "nothing"))
+            )
 
 
 def _make_query(random: Random, name: str, vms: tuple[Vm, ...], tick_s: float) -> Query:
@@ -126,17 +138,17 @@ def _make_query(random: Random, name: str, vms: tuple[Vm, ...], tick_s: float) -
     )
 
 
-def _make_vertex(random: Random, name: str, kind: str, queue: float, tick_s: float) -> Vertex:
+def _make_vertex(random: Random, name: str, kind: str, queue: float, tick_s: float) -> ScenarioVertex:
     ipe = random.choice((1000.0, 2000.0, 18000.0, 41250.0, 90000.0, 12345.678))
     weight = random.choice((1.0, 1.0, 2.0, 5.0))
     if random.random() < 0.2:
         queue = random.choice((0.0, 50.0, 1000.0))
     match kind:
         case "producer":
-            return Vertex(id=name, kind="producer", ipe=ipe, weight=weight, limited=random.random() < 0.8)
+            return ScenarioVertex(id=name, kind="producer", ipe=ipe, weight=weight, limited=random.random() < 0.8)
         case "window":
             advance_s = tick_s * random.choice((0.5, 1.0, 3.0, 10.0, 17.0))
-            return Vertex(
+            return ScenarioVertex(
                 id=name,
                 kind="window",
                 ipe=ipe,
@@ -148,12 +160,12 @@ def _make_vertex(random: Random, name: str, kind: str, queue: float, tick_s: flo
                 limits_output=random.random() < 0.6,
             )
         case "operator":
-            return Vertex(id=name, kind="operator", ipe=ipe, queue=queue, weight=weight)
+            return ScenarioVertex(id=name, kind="operator", ipe=ipe, queue=queue, weight=weight)
         case _:
-            return Vertex(id=name, kind="consumer", ipe=ipe, queue=queue, weight=weight)
+            return ScenarioVertex(id=name, kind="consumer", ipe=ipe, queue=queue, weight=weight)
 
 
-def _join_vertices(random: Random, vertices: list[Vertex]) -> list[Edge]:
+def _join_vertices(random: Random, vertices: list[ScenarioVertex]) -> list[ScenarioEdge]:
     """Every vertex that may have inputs gets one, every one that may have outputs too, and some get more."""
     pairs: dict[tuple[int, int], None] = {}
     targets = [place for place, vertex in enumerate(vertices) if vertex.kind != "producer"]
@@ -165,7 +177,7 @@ def _join_vertices(random: Random, vertices: list[Vertex]) -> list[Edge]:
     for place in sources:
         if not any(source == place for source, _ in pairs):
             pairs[place, random.choice([each for each in targets if each > place])] = None
-    return [Edge(vertices[a].id, vertices[b].id, random.choice(SELECTIVITIES)) for a, b in pairs]
+    return [ScenarioEdge(vertices[a].id, vertices[b].id, random.choice(SELECTIVITIES)) for a, b in pairs]
 
 
 def _place(random: Random, ids: list[str], vms: tuple[Vm, ...]) -> dict[str, str]:
@@ -189,7 +201,7 @@ def _give_arrivals(
         if vertex.kind == "producer":
             exact = max(round(rate * random.choice((0.5, 1.0, 1.0)), random.choice((0, 3))), 0.5)
             kind = random.choice(("uniform", "uniform", "poisson", "increase"))
-            arrivals: Arrivals = Uniform(exact)
+            arrivals: ArrivalProcess = Uniform(exact)
             if kind == "poisson" and not only_uniform:
                 arrivals = Poisson(exact, seed=random.randint(1, 9))
             elif kind == "increase" and not only_uniform:

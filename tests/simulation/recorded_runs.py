@@ -11,8 +11,8 @@ from cepheid.simulation.layout import lay_out
 from cepheid.simulation.reference.engine import ReferenceEngine
 from cepheid.simulation.reference.event_set import EventSet
 from cepheid.simulation.reference.placement import Member
-from cepheid.simulation.reference.scheduling import Slice
-from cepheid.simulation.scenario import Edge, Query, Scenario, Vertex, Vm
+from cepheid.simulation.reference.slices import Slice
+from cepheid.simulation.scenario import Query, Scenario, ScenarioEdge, ScenarioVertex, Vm
 
 
 @dataclass(frozen=True)
@@ -42,26 +42,28 @@ class RecordingEngine(ReferenceEngine):
             self.members[number].came = [amount] * 100
 
 
-def make_query(name: str, vertices: list[Vertex], edges: list[tuple[str, str, float]], **placement: str) -> Query:
+def make_query(
+    name: str, vertices: list[ScenarioVertex], edges: list[tuple[str, str, float]], **placement: str
+) -> Query:
     """placement: vertices that are not on vm1."""
     return Query(
         name=name,
         vertices=tuple(vertices),
-        edges=tuple(Edge(*edge) for edge in edges),
+        edges=tuple(ScenarioEdge(*edge) for edge in edges),
         placement={vertex.id: placement.get(vertex.id, "vm1") for vertex in vertices},
     )
 
 
-def producer(name: str, ipe: float, limited: bool = False) -> Vertex:
-    return Vertex(id=name, kind="producer", ipe=ipe, arrivals=Uniform(100_000.0), limited=limited)
+def producer(name: str, ipe: float, limited: bool = False) -> ScenarioVertex:
+    return ScenarioVertex(id=name, kind="producer", ipe=ipe, arrivals=Uniform(100_000.0), limited=limited)
 
 
-def operator(name: str, ipe: float, queue: float = 0.0) -> Vertex:
-    return Vertex(id=name, kind="operator", ipe=ipe, queue=queue)
+def operator(name: str, ipe: float, queue: float = 0.0) -> ScenarioVertex:
+    return ScenarioVertex(id=name, kind="operator", ipe=ipe, queue=queue)
 
 
-def consumer(name: str, ipe: float) -> Vertex:
-    return Vertex(id=name, kind="consumer", ipe=ipe)
+def consumer(name: str, ipe: float) -> ScenarioVertex:
+    return ScenarioVertex(id=name, kind="consumer", ipe=ipe)
 
 
 def make_engine(*queries: Query, **settings: Any) -> RecordingEngine:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from cepheid.simulation.scenario import Query, Scenario, Vm
-from cepheid.simulation.scenario import Vertex as Described
+from cepheid.simulation.scenario import ScenarioVertex as Described
 
 TINY = 1e-4
 UNBOUNDED = float(2**63 - 1)

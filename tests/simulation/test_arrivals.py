@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from cepheid.errors import InvalidInput
-from cepheid.simulation.arrivals import ARRIVALS, Arrivals, make_arrivals, register_arrivals
+from cepheid.simulation.arrivals import ARRIVALS, ArrivalProcess, make_arrivals, register_arrivals
 from cepheid.simulation.arrivals.bursts import Bursts
 from cepheid.simulation.arrivals.diurnal import BUS_DAY, Diurnal
 from cepheid.simulation.arrivals.increase import Increase
@@ -104,7 +104,7 @@ def test_replay_holds_each_rate_until_the_next_row() -> None:
 
 
 @pytest.mark.parametrize("arrivals", STEADY)
-def test_amounts_do_not_depend_on_how_time_is_cut(arrivals: Arrivals) -> None:
+def test_amounts_do_not_depend_on_how_time_is_cut(arrivals: ArrivalProcess) -> None:
     total = arrivals.mean_rate(300.0) * 300.0
     assert total > 0.0
     rng = np.random.default_rng(5)
@@ -127,7 +127,7 @@ def test_a_curve_is_the_area_of_its_pieces_summed_finely() -> None:
 
 
 @pytest.mark.parametrize("arrivals", STEADY + CHANCY[1:])
-def test_scaling_multiplies_means(arrivals: Arrivals) -> None:
+def test_scaling_multiplies_means(arrivals: ArrivalProcess) -> None:
     doubled = arrivals.scaled(2.5)
     assert type(doubled) is type(arrivals)
     assert doubled.mean_rate(100.0) == pytest.approx(2.5 * arrivals.mean_rate(100.0))
@@ -137,8 +137,8 @@ def test_scaling_multiplies_means(arrivals: Arrivals) -> None:
 
 
 @pytest.mark.parametrize("arrivals", STEADY + CHANCY)
-def test_arrivals_are_values(arrivals: Arrivals) -> None:
-    assert isinstance(arrivals, Arrivals)
+def test_arrivals_are_values(arrivals: ArrivalProcess) -> None:
+    assert isinstance(arrivals, ArrivalProcess)
     assert arrivals == replace(arrivals)  # type: ignore[type-var]
     assert hash(arrivals) == hash(replace(arrivals))  # type: ignore[type-var]
     edges = edges_of(20.0, 0.1)
@@ -146,7 +146,7 @@ def test_arrivals_are_values(arrivals: Arrivals) -> None:
 
 
 @pytest.mark.parametrize("arrivals", CHANCY)
-def test_chance_gives_whole_events_with_the_right_mean_and_spread(arrivals: Arrivals) -> None:
+def test_chance_gives_whole_events_with_the_right_mean_and_spread(arrivals: ArrivalProcess) -> None:
     edges = edges_of(300.0, 0.1)
     drawn = np.array([arrivals.amounts(edges, copy) for copy in range(20)])
     assert (drawn == np.floor(drawn)).all()
@@ -185,7 +185,7 @@ def test_time_that_runs_back_is_not_counted_twice() -> None:
         ({"rate_per_s": 5, "random": True, "seed": 7}, Randomised(Uniform(5.0), 7)),
     ],
 )
-def test_a_table_makes_arrivals(table: dict[str, Any], made: Arrivals) -> None:
+def test_a_table_makes_arrivals(table: dict[str, Any], made: ArrivalProcess) -> None:
     assert make_arrivals(table, HERE) == made
 
 

@@ -5,8 +5,11 @@ tests/property/test_simulation.py compares the two on random scenarios.
 
 from __future__ import annotations
 
+import pickle
 from dataclasses import fields, replace
 from itertools import pairwise
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -19,41 +22,48 @@ from cepheid.simulation.arrivals.uniform import Uniform
 from cepheid.simulation.clock import ticks_of
 from cepheid.simulation.compiled import amounts
 from cepheid.simulation.compiled.engine import CompiledEngine
-from cepheid.simulation.compiled.seats import mark_seat, next_seat
+from cepheid.simulation.compiled.options import kernel
+from cepheid.simulation.compiled.run_queue import mark_runnable, next_runnable
 from cepheid.simulation.compiled.warm_up import compile_engine
 from cepheid.simulation.layout import lay_out
 from cepheid.simulation.reference.engine import ReferenceEngine
-from cepheid.simulation.run import Run
-from cepheid.simulation.scenario import Change, Edge, Link, MicroBatch, Query, Scenario, Vertex, Vm
+from cepheid.simulation.reference.schedulers import SCHEDULERS
+from cepheid.simulation.run import SimulationRun
+from cepheid.simulation.scenario import (
+    Link,
+    MicroBatch,
+    Query,
+    Scenario,
+    ScenarioChange,
+    ScenarioEdge,
+    ScenarioVertex,
+    Vm,
+)
 from cepheid.simulation.simulate import play
 from cepheid.simulation.tally import Tally
 
-WAYS = [
-    ("cepsim", "simple"),
-    ("cepsim", "dynamic"),
-    ("corrected", "simple"),
-    ("corrected", "dynamic"),
-    ("corrected", "micro_batch"),
-]
+WAYS = [(fidelity, name) for name, scheduler in SCHEDULERS.items() for fidelity in scheduler.kernels]
 every_way = pytest.mark.parametrize(("fidelity", "scheduler"), WAYS)
 
 
 def averages(name: str = "q", rate: float = 3000.0, queue: float = 2048.0, **placement: str) -> Query:
     """Two sources meet in a window; what it gives is written by a slow vertex."""
     vertices = (
-        Vertex(id="left", kind="producer", ipe=1000.0, arrivals=Uniform(rate)),
-        Vertex(id="right", kind="producer", ipe=1000.0, arrivals=Uniform(0.3 * rate)),
-        Vertex(id="filter", kind="operator", ipe=18_000.0, queue=queue),
-        Vertex(id="average", kind="window", ipe=18_000.0, queue=queue, window_s=3.0, advance_s=1.0, output=40.0),
-        Vertex(id="db", kind="operator", ipe=11_000_000.0, queue=0.01 * queue),
-        Vertex(id="end", kind="consumer", ipe=1000.0, queue=queue),
+        ScenarioVertex(id="left", kind="producer", ipe=1000.0, arrivals=Uniform(rate)),
+        ScenarioVertex(id="right", kind="producer", ipe=1000.0, arrivals=Uniform(0.3 * rate)),
+        ScenarioVertex(id="filter", kind="operator", ipe=18_000.0, queue=queue),
+        ScenarioVertex(
+            id="average", kind="window", ipe=18_000.0, queue=queue, window_s=3.0, advance_s=1.0, output=40.0
+        ),
+        ScenarioVertex(id="db", kind="operator", ipe=11_000_000.0, queue=0.01 * queue),
+        ScenarioVertex(id="end", kind="consumer", ipe=1000.0, queue=queue),
     )
     edges = (
-        Edge("left", "filter"),
-        Edge("filter", "average", 0.95),
-        Edge("right", "average"),
-        Edge("average", "db"),
-        Edge("db", "end"),
+        ScenarioEdge("left", "filter"),
+        ScenarioEdge("filter", "average", 0.95),
+        ScenarioEdge("right", "average"),
+        ScenarioEdge("average", "db"),
+        ScenarioEdge("db", "end"),
     )
     places = {vertex.id: placement.get(vertex.id, "vm1") for vertex in vertices}
     return Query(name=name, vertices=vertices, edges=edges, placement=places)
@@ -147,12 +157,12 @@ def test_what_is_kept_does_not_grow_with_the_number_of_events(fidelity: str, sch
 
 def test_one_of_two_messages_of_one_instant_is_lost_as_in_cepsim() -> None:
     """Two equal machines send to a third, at the same times."""
-    sources = tuple(Vertex(id=name, kind="producer", ipe=1000.0, arrivals=Uniform(100.0)) for name in "ba")
-    vertices = (*sources, Vertex(id="end", kind="consumer", ipe=1000.0))
+    sources = tuple(ScenarioVertex(id=name, kind="producer", ipe=1000.0, arrivals=Uniform(100.0)) for name in "ba")
+    vertices = (*sources, ScenarioVertex(id="end", kind="consumer", ipe=1000.0))
     query = Query(
         name="q",
         vertices=vertices,
-        edges=(Edge("b", "end"), Edge("a", "end")),
+        edges=(ScenarioEdge("b", "end"), ScenarioEdge("a", "end")),
         placement={"b": "x", "a": "y", "end": "z"},
     )
     what = Scenario(queries=(query,), vms=tuple(Vm(name=name) for name in "xyz"), duration_s=10.0)
@@ -166,10 +176,10 @@ def test_many_independent_machines_run_in_several_lanes() -> None:
     wide = Query(
         name="wide",
         vertices=(
-            *(Vertex(id=f"s{n}", kind="producer", ipe=500.0, arrivals=Uniform(70.0 * n)) for n in range(1, 7)),
-            Vertex(id="end", kind="consumer", ipe=9000.0, queue=50.0),
+            *(ScenarioVertex(id=f"s{n}", kind="producer", ipe=500.0, arrivals=Uniform(70.0 * n)) for n in range(1, 7)),
+            ScenarioVertex(id="end", kind="consumer", ipe=9000.0, queue=50.0),
         ),
-        edges=tuple(Edge(f"s{n}", "end", 0.1 * n) for n in range(1, 7)),
+        edges=tuple(ScenarioEdge(f"s{n}", "end", 0.1 * n) for n in range(1, 7)),
         placement={**{f"s{n}": "vm3" for n in range(1, 7)}, "end": "vm3"},
     )
     what = scenario(averages("a"), averages("b", **dict.fromkeys(("left", "right", "filter"), "vm1")), wide)
@@ -182,16 +192,28 @@ def test_many_independent_machines_run_in_several_lanes() -> None:
 @pytest.mark.parametrize(
     "changes",
     [
-        (Change(at_s=5.0, action="deploy", query="b"), Change(at_s=12.0, action="retire", query="a")),
-        (Change(at_s=4.0, action="move", query="a", vertex="average", vm="vm3", pause_s=1.0),),
-        (Change(at_s=4.0, action="move", query="b", vm="vm2"), Change(at_s=6.0, action="move", query="b", vm="vm1")),
-        (Change(at_s=3.0, action="fail", vm="vm1", for_s=2.5), Change(at_s=9.0, action="fail", vm="vm2", for_s=1.0)),
-        (Change(at_s=3.0, action="remove_vm", vm="vm2", loses="nothing"), Change(at_s=8.0, action="add_vm", vm="vm3")),
-        (Change(at_s=3.0, action="resize", vm="vm2", pes=5), Change(at_s=7.0, action="resize", vm="vm2", pes=1)),
+        (ScenarioChange(at_s=5.0, action="deploy", query="b"), ScenarioChange(at_s=12.0, action="retire", query="a")),
+        (ScenarioChange(at_s=4.0, action="move", query="a", vertex="average", vm="vm3", pause_s=1.0),),
+        (
+            ScenarioChange(at_s=4.0, action="move", query="b", vm="vm2"),
+            ScenarioChange(at_s=6.0, action="move", query="b", vm="vm1"),
+        ),
+        (
+            ScenarioChange(at_s=3.0, action="fail", vm="vm1", for_s=2.5),
+            ScenarioChange(at_s=9.0, action="fail", vm="vm2", for_s=1.0),
+        ),
+        (
+            ScenarioChange(at_s=3.0, action="remove_vm", vm="vm2", loses="nothing"),
+            ScenarioChange(at_s=8.0, action="add_vm", vm="vm3"),
+        ),
+        (
+            ScenarioChange(at_s=3.0, action="resize", vm="vm2", pes=5),
+            ScenarioChange(at_s=7.0, action="resize", vm="vm2", pes=1),
+        ),
     ],
     ids=lambda changes: " ".join(change.action for change in changes),
 )
-def test_changes_while_it_runs_have_the_same_effect(scheduler: str, changes: tuple[Change, ...]) -> None:
+def test_changes_while_it_runs_have_the_same_effect(scheduler: str, changes: tuple[ScenarioChange, ...]) -> None:
     what = scenario(
         averages("a", rate=9000.0, db="vm2"),
         averages("b", filter="vm2", average="vm3"),
@@ -199,7 +221,7 @@ def test_changes_while_it_runs_have_the_same_effect(scheduler: str, changes: tup
         scheduler=scheduler,
         changes=changes,
     )
-    reference, compiled = Run(what, "reference"), Run(what, "compiled")
+    reference, compiled = SimulationRun(what, "reference"), SimulationRun(what, "compiled")
     for run in (reference, compiled):
         play(run)
     assert_equal(reference.engine.tally, compiled.engine.tally)
@@ -211,15 +233,15 @@ def test_a_family_wider_than_all_before_may_be_deployed() -> None:
     narrow = Query(
         name="narrow",
         vertices=(
-            Vertex(id="s", kind="producer", ipe=1000.0, arrivals=Uniform(100.0)),
-            Vertex(id="e", kind="consumer", ipe=1000.0),
+            ScenarioVertex(id="s", kind="producer", ipe=1000.0, arrivals=Uniform(100.0)),
+            ScenarioVertex(id="e", kind="consumer", ipe=1000.0),
         ),
-        edges=(Edge("s", "e"),),
+        edges=(ScenarioEdge("s", "e"),),
         placement={"s": "vm1", "e": "vm1"},
     )
-    deploy = Change(at_s=5.0, action="deploy", query="a")
+    deploy = ScenarioChange(at_s=5.0, action="deploy", query="a")
     what = scenario(narrow, averages("a"), fidelity="corrected", changes=(deploy,))
-    reference, compiled = Run(what, "reference"), Run(what, "compiled")
+    reference, compiled = SimulationRun(what, "reference"), SimulationRun(what, "compiled")
     for run in (reference, compiled):
         play(run)
     assert_equal(reference.engine.tally, compiled.engine.tally)
@@ -248,18 +270,34 @@ def test_what_is_written_in_python_is_left_to_the_reference_engine() -> None:
 
 
 @njit
-def find_seats(words: npt.NDArray[np.uint64], marked: npt.NDArray[np.int64], found: npt.NDArray[np.int64]) -> None:
-    for seat in marked:
-        mark_seat(words, 1, seat)
+def find_runnable(words: npt.NDArray[np.uint64], marked: npt.NDArray[np.int64], found: npt.NDArray[np.int64]) -> None:
+    for position in marked:
+        mark_runnable(words, 1, position)
     for start in range(len(found)):
-        found[start] = next_seat(words, 1, start, len(found))
+        found[start] = next_runnable(words, 1, start, len(found))
 
 
-def test_the_next_seat_is_found_across_words() -> None:
+def test_the_next_runnable_is_found_across_words() -> None:
     marked, found = np.array([0, 5, 63, 64, 127, 130, 191]), np.zeros(192, np.int64)
-    find_seats(np.zeros(4, np.uint64), marked, found)
-    assert [*found] == [min(seat for seat in marked if seat >= start) for start in range(192)]
+    find_runnable(np.zeros(4, np.uint64), marked, found)
+    assert [*found] == [min(each for each in marked if each >= start) for start in range(192)]
 
 
 def test_every_kernel_can_be_compiled_ahead() -> None:
     compile_engine()
+
+
+def add_one(number: int) -> int:
+    return number + 1
+
+
+def test_a_cache_of_an_older_release_is_replaced() -> None:
+    """Its index names classes that are no more."""
+    index: Any = kernel(add_one)._cache._cache_file  # type: ignore[attr-defined]
+    path = Path(index._index_path)
+    path.parent.mkdir(exist_ok=True)
+    path.write_bytes(pickle.dumps(index._version) + b"ccepheid.simulation.compiled.counts\nGone\n.")
+    with pytest.raises(AttributeError, match="Gone"):
+        index._load_index()
+    assert kernel(add_one)(1) == 2
+    assert index._load_index()

@@ -9,7 +9,16 @@ import pytest
 
 from cepheid.simulation.arrivals.uniform import Uniform
 from cepheid.simulation.outcome import Outcome
-from cepheid.simulation.scenario import Change, Edge, Link, MicroBatch, Query, Scenario, Vertex, Vm
+from cepheid.simulation.scenario import (
+    Link,
+    MicroBatch,
+    Query,
+    Scenario,
+    ScenarioChange,
+    ScenarioEdge,
+    ScenarioVertex,
+    Vm,
+)
 from cepheid.simulation.simulate import simulate
 
 ENGINES = ("reference", "compiled")
@@ -18,11 +27,11 @@ ENGINES = ("reference", "compiled")
 def chain(name: str = "q", rate: float = 1000.0, ipe: float = 100_000.0, vm: str = "vm1", **fields: object) -> Query:
     """source -> work -> end; on a machine of 2500 MIPS, `work` handles 25,000 events/s at 100,000 instructions each."""
     vertices = (
-        Vertex(id="source", kind="producer", ipe=1.0, arrivals=Uniform(rate)),
-        Vertex(id="work", kind="operator", ipe=ipe, queue=1000.0),
-        Vertex(id="end", kind="consumer", ipe=1.0, queue=1000.0),
+        ScenarioVertex(id="source", kind="producer", ipe=1.0, arrivals=Uniform(rate)),
+        ScenarioVertex(id="work", kind="operator", ipe=ipe, queue=1000.0),
+        ScenarioVertex(id="end", kind="consumer", ipe=1.0, queue=1000.0),
     )
-    edges = (Edge("source", "work"), Edge("work", "end"))
+    edges = (ScenarioEdge("source", "work"), ScenarioEdge("work", "end"))
     query = Query(name=name, vertices=vertices, edges=edges, placement={v.id: vm for v in vertices})
     return replace(query, **fields)
 
@@ -104,11 +113,11 @@ def test_bounds_are_hard_also_over_the_network(engine: str) -> None:
 
 def test_predecessors_here_and_elsewhere(engine: str) -> None:
     query = chain(rate=1000.0)
-    far = Vertex(id="far", kind="producer", ipe=1.0, arrivals=Uniform(500.0))
+    far = ScenarioVertex(id="far", kind="producer", ipe=1.0, arrivals=Uniform(500.0))
     query = replace(
         query,
         vertices=(*query.vertices, far),
-        edges=(*query.edges, Edge("far", "work")),
+        edges=(*query.edges, ScenarioEdge("far", "work")),
         placement={**query.placement, "far": "vm2"},
     )
     plan = scenario(query, vms=(Vm(name="vm1"), Vm(name="vm2")))
@@ -118,12 +127,12 @@ def test_predecessors_here_and_elsewhere(engine: str) -> None:
 
 def test_messages_of_one_instant_are_kept(engine: str) -> None:
     """Two machines in step send to a third."""
-    sources = [Vertex(id=f"s{n}", kind="producer", ipe=1.0, arrivals=Uniform(1000.0)) for n in (1, 2)]
+    sources = [ScenarioVertex(id=f"s{n}", kind="producer", ipe=1.0, arrivals=Uniform(1000.0)) for n in (1, 2)]
     query = chain()
     query = replace(
         query,
         vertices=(*sources, *query.vertices[1:]),
-        edges=(Edge("s1", "work"), Edge("s2", "work"), Edge("work", "end")),
+        edges=(ScenarioEdge("s1", "work"), ScenarioEdge("s2", "work"), ScenarioEdge("work", "end")),
         placement={"s1": "vm1", "s2": "vm2", "work": "vm3", "end": "vm3"},
     )
     plan = scenario(query, vms=tuple(Vm(name=f"vm{n}") for n in (1, 2, 3)))
@@ -137,11 +146,11 @@ def test_windows_close_without_input(engine: str) -> None:
     query = Query(
         name="q",
         vertices=(
-            Vertex(id="source", kind="producer", ipe=1.0, arrivals=Burst(100.0)),
-            Vertex(id="w", kind="window", ipe=1.0, window_s=10.0, advance_s=10.0, output=1.0),
-            Vertex(id="end", kind="consumer", ipe=1000.0),
+            ScenarioVertex(id="source", kind="producer", ipe=1.0, arrivals=Burst(100.0)),
+            ScenarioVertex(id="w", kind="window", ipe=1.0, window_s=10.0, advance_s=10.0, output=1.0),
+            ScenarioVertex(id="end", kind="consumer", ipe=1000.0),
         ),
-        edges=(Edge("source", "w"), Edge("w", "end")),
+        edges=(ScenarioEdge("source", "w"), ScenarioEdge("w", "end")),
         placement=dict.fromkeys(("source", "w", "end"), "vm1"),
     )
     corrected = simulate(scenario(query), engine)
@@ -214,14 +223,17 @@ def test_the_overhead_of_batches_costs_throughput(engine: str) -> None:
 
 
 def test_a_query_is_deployed_and_retired(engine: str) -> None:
-    changes = (Change(at_s=20.0, action="deploy", query="q"), Change(at_s=40.0, action="retire", query="q"))
+    changes = (
+        ScenarioChange(at_s=20.0, action="deploy", query="q"),
+        ScenarioChange(at_s=40.0, action="retire", query="q"),
+    )
     outcome = simulate(scenario(chain(), chain("other", rate=10.0), changes=changes), engine)
     assert outcome.tally.consumed[0].sum() == pytest.approx(20_000.0, rel=0.01)
     assert outcome.tally.consumed[1].sum() == pytest.approx(600.0, rel=0.01)
 
 
 def test_a_moved_vertex_stands_still_and_loses_nothing(engine: str) -> None:
-    changes = (Change(at_s=30.0, action="move", query="q", vertex="work", vm="vm2", pause_s=5.0),)
+    changes = (ScenarioChange(at_s=30.0, action="move", query="q", vertex="work", vm="vm2", pause_s=5.0),)
     plan = scenario(chain(rate=1000.0), vms=(Vm(name="vm1"), Vm(name="vm2")), changes=changes)
     outcome = simulate(plan, engine)
     used = [sum(vm.utilisation) for vm in outcome.vms()]
@@ -239,14 +251,14 @@ def test_the_state_of_a_moved_vertex_travels(engine: str) -> None:
         replace(query, vertices=(query.vertices[0], heavy, query.vertices[2])),
         vms=(Vm(name="vm1"), Vm(name="vm2")),
         links=(Link(source="vm1", target="vm2", latency_s=0.001, bandwidth_mbps=10.0),),
-        changes=(Change(at_s=30.0, action="move", query="q", vertex="work", vm="vm2"),),
+        changes=(ScenarioChange(at_s=30.0, action="move", query="q", vertex="work", vm="vm2"),),
     )
     assert waiting(simulate(plan, engine), "source") == pytest.approx(7000.0, rel=0.1)
 
 
 @pytest.mark.parametrize(("loses", "lost"), [("queues", True), ("nothing", False)])
 def test_a_failed_machine_stands_still_and_recovers(engine: str, loses: str, lost: bool) -> None:
-    changes = (Change(at_s=20.0, action="fail", vm="vm1", for_s=10.0, loses=loses),)
+    changes = (ScenarioChange(at_s=20.0, action="fail", vm="vm1", for_s=10.0, loses=loses),)
     outcome = simulate(scenario(chain(rate=26_000.0), changes=changes), engine)
     assert outcome.tally.consumed.sum() == pytest.approx(25_000.0 * 50.0, rel=0.02)
     assert (outcome.tally.dropped.sum() > 0.0) == lost
@@ -255,9 +267,9 @@ def test_a_failed_machine_stands_still_and_recovers(engine: str, loses: str, los
 
 def test_machines_come_and_go_and_are_paid_while_they_are_there(engine: str) -> None:
     changes = (
-        Change(at_s=15.0, action="add_vm", vm="vm2"),
-        Change(at_s=15.0, action="move", query="q", vm="vm2"),
-        Change(at_s=45.0, action="remove_vm", vm="vm2"),
+        ScenarioChange(at_s=15.0, action="add_vm", vm="vm2"),
+        ScenarioChange(at_s=15.0, action="move", query="q", vm="vm2"),
+        ScenarioChange(at_s=45.0, action="remove_vm", vm="vm2"),
     )
     vms = Vm(name="vm1", price_per_hour=60.0), Vm(name="vm2", price_per_hour=60.0)
     outcome = simulate(scenario(chain(), vms=vms, changes=changes), engine)
@@ -267,7 +279,7 @@ def test_machines_come_and_go_and_are_paid_while_they_are_there(engine: str) -> 
 
 def test_a_resized_machine_has_other_processors(engine: str) -> None:
     queries = chain("a", rate=24_000.0), chain("b", rate=24_000.0)
-    changes = (Change(at_s=30.0, action="resize", vm="vm1", pes=2),)
+    changes = (ScenarioChange(at_s=30.0, action="resize", vm="vm1", pes=2),)
     outcome = simulate(scenario(*queries, changes=changes), engine)
     total = outcome.tally.consumed.sum()
     assert total > 25_000.0 * 30 + 45_000.0 * 30

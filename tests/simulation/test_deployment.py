@@ -14,9 +14,11 @@ from cepheid.simulation.allocation import ALLOCATIONS, Share, register_allocatio
 from cepheid.simulation.arrivals.uniform import Uniform
 from cepheid.simulation.hosting import host_machines
 from cepheid.simulation.network import build_network
-from cepheid.simulation.reference.scheduling import SCHEDULERS, Slice, Turn, register_scheduler
+from cepheid.simulation.reference.schedulers import SCHEDULERS, register_scheduler
+from cepheid.simulation.reference.scheduling import Turn
+from cepheid.simulation.reference.slices import Slice
 from cepheid.simulation.run import EngineName
-from cepheid.simulation.scenario import Datacentre, Edge, Host, Link, Query, Scenario, Vertex, Vm
+from cepheid.simulation.scenario import Datacentre, Host, Link, Query, Scenario, ScenarioEdge, ScenarioVertex, Vm
 from cepheid.simulation.simulate import simulate
 from cepheid.simulation.simulated_deployment import SimulatedDeployment, SimulationRunner
 from cepheid.simulation.tally import Tally
@@ -24,11 +26,11 @@ from cepheid.simulation.tally import Tally
 
 def chain(name: str, rate: float = 1000.0, vm: str = "vm1", ipe: float = 100_000.0) -> Query:
     vertices = (
-        Vertex(id="source", kind="producer", ipe=1.0, arrivals=Uniform(rate)),
-        Vertex(id="work", kind="operator", ipe=ipe, queue=1000.0),
-        Vertex(id="end", kind="consumer", ipe=1.0, queue=1000.0),
+        ScenarioVertex(id="source", kind="producer", ipe=1.0, arrivals=Uniform(rate)),
+        ScenarioVertex(id="work", kind="operator", ipe=ipe, queue=1000.0),
+        ScenarioVertex(id="end", kind="consumer", ipe=1.0, queue=1000.0),
     )
-    edges = (Edge("source", "work"), Edge("work", "end"))
+    edges = (ScenarioEdge("source", "work"), ScenarioEdge("work", "end"))
     return Query(name=name, vertices=vertices, edges=edges, placement={v.id: vm for v in vertices})
 
 

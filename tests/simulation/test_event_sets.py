@@ -10,7 +10,7 @@ import pytest
 from wired_vertices import make_set, near, values
 
 from cepheid.simulation.reference.event_set import EventSet
-from cepheid.simulation.reference.event_set_queue import EventSetQueue, TooMany
+from cepheid.simulation.reference.event_set_queue import EventSetQueue, QueueUnderflow
 
 
 @pytest.mark.parametrize(
@@ -108,7 +108,7 @@ def test_a_queue_keeps_copies() -> None:
 
 
 def test_more_than_a_queue_holds_is_an_error_unless_it_is_rounding() -> None:
-    with pytest.raises(TooMany):
+    with pytest.raises(QueueUnderflow):
         make_queue(A).dequeue(20)
     assert make_queue(A).dequeue(10.00009).size == 10
 

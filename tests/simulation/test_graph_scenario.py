@@ -27,7 +27,7 @@ from cepheid.placement.placed_graph import PlacedGraph
 from cepheid.schema import read_schema
 from cepheid.simulation.arrivals.uniform import Uniform
 from cepheid.simulation.layout import lay_out
-from cepheid.simulation.scenario import MicroBatch, Scenario, Vertex
+from cepheid.simulation.scenario import MicroBatch, Scenario, ScenarioVertex
 from cepheid.simulation.scenarios.application_scenario import scenario_of_application
 from cepheid.simulation.scenarios.default_costs import default_ipe
 from cepheid.simulation.scenarios.graph_scenario import PASSING_IPE, scenario_of_graph
@@ -51,7 +51,7 @@ def make(query: Query | Mapping[str, Query], rate: float = RATE_PER_S, **options
     return scenario_of_graph(place(query), dict.fromkeys(STREAMS, Uniform(rate)), **options)
 
 
-def vertices_of(scenario: Scenario) -> dict[str, Vertex]:
+def vertices_of(scenario: Scenario) -> dict[str, ScenarioVertex]:
     return {vertex.id: vertex for query in scenario.queries for vertex in query.vertices}
 
 

@@ -14,7 +14,7 @@ from wired_vertices import make_set
 
 from cepheid.simulation.outcome import ConsumerOutcome, Outcome
 from cepheid.simulation.reference.event_set import EventSet
-from cepheid.simulation.reference.scheduling import Slice
+from cepheid.simulation.reference.slices import Slice
 from cepheid.simulation.scenario import Query
 
 

@@ -16,7 +16,7 @@ from cepheid.simulation.outcome import Minute
 from cepheid.simulation.reference.engine import ReferenceEngine
 from cepheid.simulation.reference.event_set import EventSet
 from cepheid.simulation.reference.placement import Member
-from cepheid.simulation.reference.scheduling import Slice
+from cepheid.simulation.reference.slices import Slice
 from cepheid.simulation.scenario import Scenario
 from cepheid.simulation.simulate import simulate
 

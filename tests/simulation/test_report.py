@@ -17,14 +17,18 @@ from typing import Any
 import pytest
 from rich.console import Console
 
+from cepheid.errors import MissingExtra
 from cepheid.simulation.arrivals import make_arrivals
 from cepheid.simulation.arrivals.uniform import Uniform
-from cepheid.simulation.exploration.plan import Plan
+from cepheid.simulation.exploration.plan import CapacityPlan
 from cepheid.simulation.exploration.sweep import Axis, Sweep, SweepPoint
 from cepheid.simulation.outcome import Outcome
-from cepheid.simulation.report.charts import LineChart
+from cepheid.simulation.report.chart_layout import lay_out_chart
+from cepheid.simulation.report.charts import Chart, LineChart
 from cepheid.simulation.report.digest import digest_outcome
+from cepheid.simulation.report.drawing import TextLabel
 from cepheid.simulation.report.html import compose_page, write_report
+from cepheid.simulation.report.looks import LETTERS, LOOKS, write_styles
 from cepheid.simulation.report.outcome_charts import chart_throughput, map_queues
 from cepheid.simulation.report.pictures import draw_outcome, draw_sweep
 from cepheid.simulation.report.quantities import (
@@ -41,7 +45,7 @@ from cepheid.simulation.report.scenario_text import write_scenario
 from cepheid.simulation.report.sweep_charts import chart_curves, map_feasible
 from cepheid.simulation.report.sweep_curves import choose_across, find_overload, gather_curves, thin_curves
 from cepheid.simulation.report.terminal import draw_bar, draw_steps, show_outcome, show_plan, show_sweep
-from cepheid.simulation.scenario import Change, Edge, Query, Scenario, Vertex, Vm
+from cepheid.simulation.scenario import Query, Scenario, ScenarioChange, ScenarioEdge, ScenarioVertex, Vm
 from cepheid.simulation.simulate import simulate
 
 NASTY = '<script>alert("1")</script> [red]$\\frac$ & \x1b[31m'
@@ -49,11 +53,11 @@ NASTY = '<script>alert("1")</script> [red]$\\frac$ & \x1b[31m'
 
 def make_query(name: str = "q", rate: float = 100.0, copies: int = 1, vm: str = "vm1", queue: float = 2048) -> Query:
     vertices = (
-        Vertex(id="spout", kind="producer", ipe=1_000.0, arrivals=Uniform(rate)),
-        Vertex(id="work", kind="operator", ipe=2_000_000.0, queue=queue),
-        Vertex(id="end", kind="consumer", ipe=1_000.0, queue=queue),
+        ScenarioVertex(id="spout", kind="producer", ipe=1_000.0, arrivals=Uniform(rate)),
+        ScenarioVertex(id="work", kind="operator", ipe=2_000_000.0, queue=queue),
+        ScenarioVertex(id="end", kind="consumer", ipe=1_000.0, queue=queue),
     )
-    edges = (Edge("spout", "work", 1.0), Edge("work", "end", 0.5))
+    edges = (ScenarioEdge("spout", "work", 1.0), ScenarioEdge("work", "end", 0.5))
     return Query(name=name, vertices=vertices, edges=edges, placement={each.id: vm for each in vertices}, copies=copies)
 
 
@@ -73,7 +77,7 @@ def calm() -> Outcome:
     return run(make_query("q"))
 
 
-def show(shown: Outcome | Sweep | Plan, width: int = 160) -> str:
+def show(shown: Outcome | Sweep | CapacityPlan, width: int = 160) -> str:
     text = io.StringIO()
     console = Console(file=text, width=width, color_system=None)
     match shown:
@@ -81,7 +85,7 @@ def show(shown: Outcome | Sweep | Plan, width: int = 160) -> str:
             show_outcome(shown, console)
         case Sweep():
             show_sweep(shown, console)
-        case Plan():
+        case CapacityPlan():
             show_plan(shown, console)
     return text.getvalue()
 
@@ -173,7 +177,7 @@ def test_names_of_users_are_text_everywhere(tmp_path: Path) -> None:
     query = replace(
         query,
         vertices=vertices,
-        edges=(query.edges[0], Edge("work", NASTY)),
+        edges=(query.edges[0], ScenarioEdge("work", NASTY)),
         placement={each.id: NASTY for each in vertices},
     )
     outcome = run(query, make_query("_渋滞", vm=NASTY), vms=(Vm(name=NASTY),))
@@ -213,12 +217,12 @@ def test_minute_that_has_hardly_begun_is_not_drawn_as_a_fall(calm: Outcome) -> N
 
 def test_offered_is_what_the_producers_of_a_consumer_give() -> None:
     query = make_query("q", rate=40.0)
-    second = Vertex(id="other", kind="producer", ipe=1_000.0, arrivals=Uniform(2.0))
-    far = Vertex(id="far", kind="consumer", ipe=1_000.0)
+    second = ScenarioVertex(id="other", kind="producer", ipe=1_000.0, arrivals=Uniform(2.0))
+    far = ScenarioVertex(id="far", kind="consumer", ipe=1_000.0)
     both = replace(
         query,
         vertices=(*query.vertices, second, far),
-        edges=(*query.edges, Edge("other", "work"), Edge("other", "far")),
+        edges=(*query.edges, ScenarioEdge("other", "work"), ScenarioEdge("other", "far")),
         placement={**query.placement, "other": "vm1", "far": "vm1"},
     )
     rows = {row.name.split()[-1]: row.offered_per_s for row in digest_outcome(run(both, duration_s=5.0)).consumers}
@@ -275,7 +279,7 @@ def test_waiting_events_are_mapped_where_they_wait() -> None:
 
 def test_run_in_which_nothing_arrives_can_be_shown(tmp_path: Path) -> None:
     query = make_query("q", rate=0.001)
-    outcome = run(replace(query, edges=(query.edges[0], Edge("work", "end", 0.0))), duration_s=3.0)
+    outcome = run(replace(query, edges=(query.edges[0], ScenarioEdge("work", "end", 0.0))), duration_s=3.0)
     assert next(iter(outcome.consumers())).latency_ms is None
     assert "nothing was consumed" in compose_page(outcome)
     assert "–" in show(outcome)  # noqa: RUF001
@@ -283,7 +287,7 @@ def test_run_in_which_nothing_arrives_can_be_shown(tmp_path: Path) -> None:
 
 
 def test_changes_are_marked_at_their_minute(calm: Outcome) -> None:
-    changes = (Change(at_s=90.0, action="fail", vm="vm1"),)
+    changes = (ScenarioChange(at_s=90.0, action="fail", vm="vm1"),)
     (moment,) = chart_throughput(digest_outcome(calm), changes).moments
     assert moment.x == 1.0  # the middle of minute 1
     assert moment.name == "fail vm1"
@@ -388,18 +392,18 @@ def test_points_without_latency_and_single_points_can_be_shown(tmp_path: Path) -
 
 def test_plan_tells_the_answer_and_why_not_fewer() -> None:
     tried = tuple(make_point(50_000.0, engines) for engines in ENGINES)
-    plan = Plan({"latency_p99": 2_000.0}, 50_000.0, 3, tried[2], tried[1], tried, "2 engines are too few")
+    plan = CapacityPlan({"latency_p99": 2_000.0}, 50_000.0, 3, tried[2], tried[1], tried, "2 engines are too few")
     told = show(plan)
     assert told.startswith("3 engines carry 50,000 events/s with latency_p99 <= 2 s for 1.50 per hour.")
     assert "2 engines are too few" in told
     assert [line.split()[-1] for line in told.splitlines()[-3:]] == ["behind", "behind", "enough"]
-    none = Plan({"cost": 1.0}, 50_000.0, None, tried[2], tried[1], tried, "3 engines cost more")
+    none = CapacityPlan({"cost": 1.0}, 50_000.0, None, tried[2], tried[1], tried, "3 engines cost more")
     assert show(none).startswith("No number of engines carries 50,000 events/s with cost <= 1.00.")
 
 
 def test_scenario_in_the_report_is_a_scenario_file() -> None:
     query = make_query(NASTY, rate=12.5, copies=3)
-    window = Vertex(
+    window = ScenarioVertex(
         id="w", kind="window", ipe=5.0, window_s=15.0, advance_s=5.0, output=10, limits_output=False, queue=1024
     )
     query = replace(query, vertices=(*query.vertices, window), placement={**query.placement, "w": "vm 2"})
@@ -408,7 +412,7 @@ def test_scenario_in_the_report_is_a_scenario_file() -> None:
         vms=(Vm(name="vm1", pes=2), Vm(name="vm 2", price_per_hour=0.25)),
         duration_s=301.0,
         fidelity="corrected",
-        changes=(Change(at_s=5.0, action="retire", query=NASTY),),
+        changes=(ScenarioChange(at_s=5.0, action="retire", query=NASTY),),
     )
     read = tomllib.loads(write_scenario(scenario))
     assert read["simulation"] == {"duration_s": 301.0, "tick_s": 0.1, "fidelity": "corrected"}
@@ -458,8 +462,15 @@ def test_scenario_of_thousands_is_cut_and_says_so() -> None:
 
 def test_graph_is_arranged_from_producers_to_consumers() -> None:
     names = "abcde"
-    edges = (Edge("a", "b"), Edge("a", "c"), Edge("b", "d"), Edge("c", "d"), Edge("a", "d"), Edge("d", "e", 0.25))
-    vertices = tuple(Vertex(id=name, kind="operator", ipe=1.0) for name in names)
+    edges = (
+        ScenarioEdge("a", "b"),
+        ScenarioEdge("a", "c"),
+        ScenarioEdge("b", "d"),
+        ScenarioEdge("c", "d"),
+        ScenarioEdge("a", "d"),
+        ScenarioEdge("d", "e", 0.25),
+    )
+    vertices = tuple(ScenarioVertex(id=name, kind="operator", ipe=1.0) for name in names)
     query = Query(name="q", vertices=vertices, edges=edges, placement=dict.fromkeys(names, "vm1"))
     assert arrange_vertices(query) == [["a"], ["b", "c"], ["d"], ["e"]]
     drawn = draw_query(query, {"d": 3.0, "e": 1.0}, 10.0)
@@ -546,3 +557,26 @@ def test_line_chart_knows_all_its_heights() -> None:
     chart = chart_throughput(digest_outcome(run(make_query(copies=2), duration_s=5.0)), ())
     assert isinstance(chart, LineChart)
     assert len(chart.heights()) == sum(len(line.points) for line in chart.lines)
+
+
+def test_a_picture_without_matplotlib_says_what_to_install(
+    calm: Outcome, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("cepheid.simulation.report.png.find_spec", lambda _: None)
+    with pytest.raises(MissingExtra, match=r"error\[missing-extra\]") as caught:
+        draw_outcome(calm, tmp_path / "run.png")
+    assert caught.value.hint == 'pip install "cepheid[plots]"'
+    compose_page(calm)  # needs no extra
+
+
+def test_every_kind_of_shape_has_a_look(calm: Outcome) -> None:
+    """Pages and pictures are drawn from the same shapes: each has a place in looks.py, and so a style on the page."""
+    charts: list[Chart] = [*chart_curves(OVER_BOTH, OVER_BOTH.axes[0]), *map_feasible(OVER_BOTH, OVER_BOTH.axes[0])]
+    charts += [chart_throughput(digest_outcome(calm), ())]
+    styles = write_styles()
+    for chart in charts:
+        for shape in lay_out_chart(chart).shapes:
+            known = LETTERS if isinstance(shape, TextLabel) else LOOKS
+            for word in shape.kind.split():
+                assert word in known
+                assert f".chart .{word} {{" in styles

@@ -9,7 +9,18 @@ import pytest
 
 from cepheid.errors import CepheidError, InvalidInput, InvalidScenario
 from cepheid.simulation.arrivals.uniform import Uniform
-from cepheid.simulation.scenario import Change, Datacentre, Edge, Host, Link, MicroBatch, Query, Scenario, Vertex, Vm
+from cepheid.simulation.scenario import (
+    Datacentre,
+    Host,
+    Link,
+    MicroBatch,
+    Query,
+    Scenario,
+    ScenarioChange,
+    ScenarioEdge,
+    ScenarioVertex,
+    Vm,
+)
 from cepheid.simulation.scenarios.scenario_checks import check_scenario
 from cepheid.simulation.scenarios.scenario_file import parse_scenario, read_scenario
 
@@ -95,9 +106,9 @@ def test_the_contract_is_read_into_records() -> None:
             Query(
                 name="q1",
                 vertices=(
-                    Vertex(id="spout", kind="producer", ipe=1000.0, arrivals=Uniform(10000.0)),
-                    Vertex(id="outlier", kind="operator", ipe=18000.0, queue=2048.0),
-                    Vertex(
+                    ScenarioVertex(id="spout", kind="producer", ipe=1000.0, arrivals=Uniform(10000.0)),
+                    ScenarioVertex(id="outlier", kind="operator", ipe=18000.0, queue=2048.0),
+                    ScenarioVertex(
                         id="average",
                         kind="window",
                         ipe=18000.0,
@@ -106,14 +117,14 @@ def test_the_contract_is_read_into_records() -> None:
                         advance_s=15.0,
                         output=1000.0,
                     ),
-                    Vertex(id="db", kind="operator", ipe=11e6, queue=2048.0),
-                    Vertex(id="end", kind="consumer", ipe=1000.0, queue=2048.0),
+                    ScenarioVertex(id="db", kind="operator", ipe=11e6, queue=2048.0),
+                    ScenarioVertex(id="end", kind="consumer", ipe=1000.0, queue=2048.0),
                 ),
                 edges=(
-                    Edge("spout", "outlier"),
-                    Edge("outlier", "average", 0.95),
-                    Edge("average", "db"),
-                    Edge("db", "end"),
+                    ScenarioEdge("spout", "outlier"),
+                    ScenarioEdge("outlier", "average", 0.95),
+                    ScenarioEdge("average", "db"),
+                    ScenarioEdge("db", "end"),
                 ),
                 placement=dict.fromkeys(("spout", "outlier", "average", "db", "end"), "vm1"),
             ),
@@ -132,7 +143,7 @@ def test_what_is_left_out_is_as_in_cepsim() -> None:
     assert end.queue == 0.0
     assert scenario.queries[0].placement == {"in": "vm1", "sum": "vm1", "out": "vm1"}
     assert (scenario.tick_s, scenario.fidelity, scenario.scheduler) == (0.1, "cepsim", "dynamic")
-    assert scenario.queries[0].edges == (Edge("in", "sum"), Edge("sum", "out", 0.5))
+    assert scenario.queries[0].edges == (ScenarioEdge("in", "sum"), ScenarioEdge("sum", "out", 0.5))
 
 
 def test_limits_are_switched_off_by_the_vertex() -> None:
@@ -190,8 +201,8 @@ pes = 4
     assert scenario.datacentres == (Datacentre(name="dc", cloud="sky", hosts=(host,)),)
     assert scenario.links == (Link(source="vm1", target="sky", latency_s=0.5, bandwidth_mbps=10.0, price_per_gb=0.1),)
     assert scenario.changes == (
-        Change(at_s=10.0, action="fail", vm="vm1", for_s=5.0, loses="nothing"),
-        Change(at_s=20.0, action="resize", vm="vm1", pes=4),
+        ScenarioChange(at_s=10.0, action="fail", vm="vm1", for_s=5.0, loses="nothing"),
+        ScenarioChange(at_s=20.0, action="resize", vm="vm1", pes=4),
     )
     assert scenario.vms[0] == Vm(name="vm1", pes=1, mips=2500.0, ram_mb=512.0, price_per_hour=0.25, datacentre="dc")
     source, _, window = scenario.queries[0].vertices[:3]
@@ -214,7 +225,7 @@ vertices = [{ id = "end", kind = "consumer", ipe = 1000.0 }]
 edges = [["q1.outlier", "end", 0.5]]
 placement = "vm1"
 """
-    assert read(Q1 + second).queries[1].edges == (Edge("q1.outlier", "end", 0.5),)
+    assert read(Q1 + second).queries[1].edges == (ScenarioEdge("q1.outlier", "end", 0.5),)
     assert 'vertex "q1.outlyer" does not exist' in tell(Q1 + second.replace("q1.outlier", "q1.outlyer")).message
     copies = Q1.replace("copies = 1", "copies = 2") + second.replace('name = "q2"', 'name = "q2"\ncopies = 3')
     assert "of which there are 2" in tell(copies).message

@@ -13,7 +13,11 @@ from wired_vertices import near
 from cepheid.errors import InvalidInput
 from cepheid.simulation.allocation import Share, find_allocation
 from cepheid.simulation.placement_order import order_placement
-from cepheid.simulation.reference.scheduling import Arrival, Scheduler, Slice, Turn, find_scheduler
+from cepheid.simulation.reference.schedulers import find_scheduler
+from cepheid.simulation.reference.schedulers.dynamic import schedule_dynamically as dynamic_steps
+from cepheid.simulation.reference.schedulers.simple import schedule_simply as simple_steps
+from cepheid.simulation.reference.scheduling import Turn
+from cepheid.simulation.reference.slices import Arrival, Slice
 
 Told = tuple[float, ...] | str  # vertex, from, to, instructions; or the message that arrives
 
@@ -40,7 +44,7 @@ def test_a_split_divides_instructions_by_time() -> None:
 def schedule_simply(*arrivals: float) -> list[Told]:
     """Capacity 1 MIPS; three vertices with 200, 600, 200 thousand instructions."""
     turn = Turn(0.0, 1e6, 1.0, [200_000.0, 600_000.0, 200_000.0], lambda _: 0.0, arrive(*arrivals))
-    return [show(step) for step in find_scheduler("simple")(turn)]
+    return [show(step) for step in simple_steps(turn)]
 
 
 FIRST, SECOND, THIRD = (0, 0, 200, 200_000), (1, 200, 800, 600_000), (2, 800, 1000, 200_000)
@@ -91,7 +95,7 @@ def schedule_dynamically(most: Sequence[float], needs: Needs, *arrivals: float) 
     """Ten instructions in a millisecond, 1000 in all."""
     turn = Turn(0.0, 1000.0, 0.01, list(most), lambda vertex: needs.needs[vertex], arrive(*arrivals))
     steps = []
-    for step in find_scheduler("dynamic")(turn):
+    for step in dynamic_steps(turn):
         steps.append(show(step))
         if isinstance(step, Slice):
             needs.take(step)
@@ -139,7 +143,7 @@ def test_work_that_arrives_is_begun_when_it_arrives() -> None:
     needs = Needs(0)
     turn = Turn(0.0, 1000.0, 0.01, [250.0], lambda vertex: needs.needs[vertex], arrive(40))
     steps = []
-    for step in find_scheduler("dynamic")(turn):
+    for step in dynamic_steps(turn):
         steps.append(show(step))
         if isinstance(step, Slice):
             needs.take(step)
@@ -158,8 +162,7 @@ def test_unknown_names_are_told() -> None:
 def test_a_scheduler_is_lazy() -> None:
     """Steps are decided one by one, after the effects of those before."""
     asked: list[int] = []
-    scheduler: Scheduler = find_scheduler("dynamic")
-    steps = scheduler(Turn(0.0, 1000.0, 0.01, [250.0, 250.0], lambda vertex: asked.append(vertex) or 100.0))
+    steps = dynamic_steps(Turn(0.0, 1000.0, 0.01, [250.0, 250.0], lambda vertex: asked.append(vertex) or 100.0))
     next(steps)
     assert asked == [0]
 

@@ -12,13 +12,24 @@ from cepheid.simulation.arrivals.poisson import Poisson
 from cepheid.simulation.arrivals.uniform import Uniform
 from cepheid.simulation.exploration.plan import make_plan, parse_goals
 from cepheid.simulation.exploration.sweep import Axis, measure_point, parse_axis, run_sweep
-from cepheid.simulation.scenario import Change, Datacentre, Edge, Host, Link, MicroBatch, Query, Scenario, Vertex, Vm
+from cepheid.simulation.scenario import (
+    Datacentre,
+    Host,
+    Link,
+    MicroBatch,
+    Query,
+    Scenario,
+    ScenarioChange,
+    ScenarioEdge,
+    ScenarioVertex,
+    Vm,
+)
 from cepheid.simulation.scenarios.scenario_checks import check_scenario
 from cepheid.simulation.scenarios.variations import VARIATIONS, vary, with_engines, with_rate
 
 
-def make_vertex(name: str, kind: Any, ipe: float, **others: Any) -> Vertex:
-    return Vertex(id=name, kind=kind, ipe=ipe, **others)
+def make_vertex(name: str, kind: Any, ipe: float, **others: Any) -> ScenarioVertex:
+    return ScenarioVertex(id=name, kind=kind, ipe=ipe, **others)
 
 
 def make_chain(ipe: float = 100_000.0, rate: float = 1000.0, queue: float = 0.0, **others: Any) -> Scenario:
@@ -30,7 +41,7 @@ def make_chain(ipe: float = 100_000.0, rate: float = 1000.0, queue: float = 0.0,
             make_vertex("work", "operator", ipe, queue=queue),
             make_vertex("out", "consumer", 10.0),
         ),
-        edges=(Edge("in", "work"), Edge("work", "out")),
+        edges=(ScenarioEdge("in", "work"), ScenarioEdge("work", "out")),
         placement=dict.fromkeys(("in", "work", "out"), "vm"),
     )
     vms = (Vm(name="vm", price_per_hour=0.5),)
@@ -97,7 +108,7 @@ def test_producers_keep_their_proportions() -> None:
     query = replace(
         query,
         vertices=(*query.vertices, more),
-        edges=(*query.edges, Edge("more", "work")),
+        edges=(*query.edges, ScenarioEdge("more", "work")),
         placement={**query.placement, "more": "vm"},
     )
     varied = with_rate(replace(chain, queries=(query,)), 1000.0)
@@ -123,7 +134,7 @@ def test_engines_take_links_changes_servers_and_shared_vertices_along() -> None:
     second = Query(
         name="second",
         vertices=(make_vertex("end", "consumer", 1.0),),
-        edges=(Edge("chain.work", "end"),),
+        edges=(ScenarioEdge("chain.work", "end"),),
         placement={"end": "other"},
     )
     scenario = replace(
@@ -136,8 +147,8 @@ def test_engines_take_links_changes_servers_and_shared_vertices_along() -> None:
             Link(source="dc", target="dc", latency_s=0.1),
         ),
         changes=(
-            Change(at_s=5.0, action="fail", vm="vm", for_s=1.0),
-            Change(at_s=9.0, action="retire", query="second"),
+            ScenarioChange(at_s=5.0, action="fail", vm="vm", for_s=1.0),
+            ScenarioChange(at_s=9.0, action="retire", query="second"),
         ),
     )
     check_scenario(scenario)
@@ -154,7 +165,7 @@ def test_engines_take_links_changes_servers_and_shared_vertices_along() -> None:
         ("retire", "", "second#2"),
     ]
     assert varied.datacentres[0].hosts[0].count == 2
-    assert varied.queries[3].edges == (Edge("chain#2.work", "end"),)
+    assert varied.queries[3].edges == (ScenarioEdge("chain#2.work", "end"),)
 
 
 VALUES: dict[str, Any] = {
@@ -282,8 +293,8 @@ def test_short_runs_are_looked_at_as_a_whole() -> None:
 
 def test_nothing_is_offered_to_a_query_that_is_not_deployed() -> None:
     changes = (
-        Change(at_s=121.0, action="deploy", query="chain"),
-        Change(at_s=181.0, action="retire", query="chain"),
+        ScenarioChange(at_s=121.0, action="deploy", query="chain"),
+        ScenarioChange(at_s=181.0, action="retire", query="chain"),
     )
     point = measure(make_chain(fidelity="corrected", changes=changes))
     assert point.offered_per_s == pytest.approx(1000.0 / 3.0, rel=1e-2)  # one minute of three
@@ -308,7 +319,7 @@ def test_the_slowest_consumer_is_what_counts() -> None:
     query = replace(
         query,
         vertices=(*query.vertices, direct),
-        edges=(*query.edges, Edge("in", "direct")),
+        edges=(*query.edges, ScenarioEdge("in", "direct")),
         placement={**query.placement, "direct": "vm"},
     )
     both = replace(windows, queries=(query,))

@@ -23,7 +23,7 @@ from wired_vertices import (
 
 from cepheid.simulation.arrivals.increase import Increase
 from cepheid.simulation.arrivals.uniform import Uniform
-from cepheid.simulation.reference.window import Window, give_all, give_constant
+from cepheid.simulation.reference.window import WindowRun, give_all, give_constant
 
 # ------------------------------------------------------------------------------------------------------ arrivals
 
@@ -293,14 +293,14 @@ def test_parts_of_events_are_consumed() -> None:
 # ------------------------------------------------------------------------------------------------------- windows
 
 
-def slot(window: Window, index: int) -> tuple[float, ...]:
+def slot(window: WindowRun, index: int) -> tuple[float, ...]:
     both = make_set(0, 0, 0, 0)
     for events in window.slots[index]:
         both.add(events)
     return values(both)
 
 
-def load_evenly(window: Window, ts: float, latency: float = 0.0) -> None:
+def load_evenly(window: WindowRun, ts: float, latency: float = 0.0) -> None:
     """20 events, half of them on each input."""
     load(window, make_set(10, ts, latency), make_set(10, ts, latency))
 
@@ -336,7 +336,7 @@ def test_totals_of_a_hopping_window_are_those_of_the_newest_slot() -> None:
         assert sent == ([near(2, end, end - (number - 1) * 500, 20)] if number else [])
 
 
-def run_for_a_second(limits: tuple[float, ...] = ()) -> tuple[Window, list[float]]:
+def run_for_a_second(limits: tuple[float, ...] = ()) -> tuple[WindowRun, list[float]]:
     """A window of 1 s that hops by 100 ms; 20 events come every 100 ms."""
     window, sizes = make_window(1000, 100, give_all, limits=limits), []
     for number in range(10):

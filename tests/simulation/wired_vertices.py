@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 import pytest
 
-from cepheid.simulation.reference.consumer import Consumer
+from cepheid.simulation.reference.consumer import ConsumerRun
 from cepheid.simulation.reference.event_set import EventSet
-from cepheid.simulation.reference.operator import Operator
+from cepheid.simulation.reference.operator import OperatorRun
 from cepheid.simulation.reference.ports import Channel, Inputs, Outputs
-from cepheid.simulation.reference.producer import Producer
-from cepheid.simulation.reference.window import Combination, Window
+from cepheid.simulation.reference.producer import ProducerRun
+from cepheid.simulation.reference.window import Combination, WindowRun
 
 Values = tuple[float, ...]  # size, time, latency, totals
 
@@ -37,19 +37,19 @@ def make_channels(selectivities: Sequence[float], limits: Sequence[float] = ()) 
     return channels
 
 
-def make_producer(ipe: float = 1.0, limits: Sequence[float] = (), limited: bool = False) -> Producer:
-    return Producer(ipe, Outputs(make_channels([1.0], limits), "told"), 0, 1, limited, sheds=False)
+def make_producer(ipe: float = 1.0, limits: Sequence[float] = (), limited: bool = False) -> ProducerRun:
+    return ProducerRun(ipe, Outputs(make_channels([1.0], limits), "announced"), 0, 1, limited, sheds=False)
 
 
 def make_operator(
     ipe: float = 10.0, inputs: int = 1, selectivities: Sequence[float] = (1.0,), limits: Sequence[float] = ()
-) -> Operator:
-    outputs = Outputs(make_channels(selectivities, limits), "told")
-    return Operator(ipe, Inputs(make_channels([1.0] * inputs), 1), outputs, 1)
+) -> OperatorRun:
+    outputs = Outputs(make_channels(selectivities, limits), "announced")
+    return OperatorRun(ipe, Inputs(make_channels([1.0] * inputs), 1), outputs, 1)
 
 
-def make_consumer(ipe: float = 1.0, inputs: int = 1) -> Consumer:
-    return Consumer(ipe, Inputs(make_channels([1.0] * inputs), 1), 1)
+def make_consumer(ipe: float = 1.0, inputs: int = 1) -> ConsumerRun:
+    return ConsumerRun(ipe, Inputs(make_channels([1.0] * inputs), 1), 1)
 
 
 def make_window(
@@ -59,21 +59,21 @@ def make_window(
     begins_at: float = 0.0,
     limits: Sequence[float] = (),
     limits_output: bool = False,
-) -> Window:
+) -> WindowRun:
     """With two inputs and 10 instructions per event."""
-    inputs, outputs = Inputs(make_channels([1.0, 1.0]), 1), Outputs(make_channels([1.0], limits), "told")
-    window = Window(10.0, inputs, outputs, 1, window_ms, advance_ms, combine, limits_output)
+    inputs, outputs = Inputs(make_channels([1.0, 1.0]), 1), Outputs(make_channels([1.0], limits), "announced")
+    window = WindowRun(10.0, inputs, outputs, 1, window_ms, advance_ms, combine, limits_output)
     window.begin(begins_at)
     return window
 
 
-def load(vertex: Operator | Window | Consumer, *sets: EventSet) -> None:
+def load(vertex: OperatorRun | WindowRun | ConsumerRun, *sets: EventSet) -> None:
     """One set for each input."""
     for channel, events in zip(vertex.inputs.channels, sets, strict=True):
         vertex.inputs.receive(channel, events)
 
 
-def take_sent(vertex: Producer | Operator | Window, output: int = 0) -> list[Values]:
+def take_sent(vertex: ProducerRun | OperatorRun | WindowRun, output: int = 0) -> list[Values]:
     """Everything that was sent since, set by set."""
     queue = vertex.outputs.channels[output].outgoing
     sent = [values(events) for events in queue.sets]
@@ -81,5 +81,5 @@ def take_sent(vertex: Producer | Operator | Window, output: int = 0) -> list[Val
     return sent
 
 
-def in_queue(vertex: Operator | Window | Consumer) -> list[float]:
+def in_queue(vertex: OperatorRun | WindowRun | ConsumerRun) -> list[float]:
     return [channel.incoming.size for channel in vertex.inputs.channels]

@@ -57,7 +57,7 @@ def _measure_embedded(table: pa.Table, repeats: int) -> dict[str, Any]:
         for _ in range(repeats):
             sorts.append(time_action(lambda: np.argsort(ids)))
             runs.append(time_action(lambda text=text: cep.sql(text, events=table)))  # type: ignore[misc]
-        found[name] = _tell(len(table), rows, statistics.median(sorts), runs)
+        found[name] = _notify(len(table), rows, statistics.median(sorts), runs)
     return found
 
 
@@ -77,13 +77,13 @@ def _measure_spark(table: pa.Table, events: int) -> dict[str, Any]:
                     measure_stream(spark, table, 4, folder / f"{place}-{number}", run) for number in range(SPARK_RUNS)
                 ]
                 sort_s = time_action(lambda: np.argsort(ids))
-                found[title] = _tell(events, runs[0]["rows"], sort_s, [one["s"] for one in runs])
+                found[title] = _notify(events, runs[0]["rows"], sort_s, [one["s"] for one in runs])
         finally:
             spark.stop()
     return found
 
 
-def _tell(events: int, rows: int, sort_s: float, runs: list[float]) -> dict[str, Any]:
+def _notify(events: int, rows: int, sort_s: float, runs: list[float]) -> dict[str, Any]:
     median = statistics.median(runs)
     return {
         "rows": rows,

@@ -1,4 +1,4 @@
-"""Does the simulator tell what really happens?  Q2 and Q5 of the study on each host, predicted and then run.
+"""Does the simulator predict what really happens?  Q2 and Q5 of the study on each host, predicted and then run.
 
     calibrate ─▶ profile ─▶ simulate: throughput at three rates, overload     (nothing is run at these rates before)
     run paced at the same rates ─▶ measured throughput; halve the gap between a rate that is kept up with and one that
@@ -55,7 +55,7 @@ SHAPES: dict[HostName, HostShape] = {
 }
 RUN_S: dict[HostName, float] = {"embedded": 2.0, "spark": 16.0}
 
-Tell = Callable[[str], None]
+Notify = Callable[[str], None]
 RunPaced = Callable[[float], PacedRun]
 
 
@@ -85,13 +85,13 @@ def measure_prediction(hosts: Literal["embedded", "spark", "both"]) -> dict[str,
             with (_embedded if host == "embedded" else _spark)(feed) as make_bench:
                 for name, text in QUERIES.items():
 
-                    def tell(what: str, title: str = f"{host} {name}") -> None:
+                    def notify(what: str, title: str = f"{host} {name}") -> None:
                         progress.update(bar, description=f"{title}: {what}")
                         if not progress.console.is_terminal:
                             progress.console.print(f"{time.perf_counter() - began:5.0f} s  {title}: {what}")
 
-                    tell("calibrating")
-                    results[f"{name} {host}"] = compare(_place(text, feed), make_bench(text, name), host, tell)
+                    notify("calibrating")
+                    results[f"{name} {host}"] = compare(_place(text, feed), make_bench(text, name), host, notify)
     return {
         "benchmark": "prediction",
         "question": "Calibrated here, does the simulator predict throughput and overload?  Q2: sliding avg, ROWS "
@@ -107,10 +107,10 @@ def measure_prediction(hosts: Literal["embedded", "spark", "both"]) -> dict[str,
     }
 
 
-def compare(placed: PlacedGraph, bench: Bench, host: HostName, tell: Tell) -> dict[str, Any]:
+def compare(placed: PlacedGraph, bench: Bench, host: HostName, notify: Notify) -> dict[str, Any]:
     """All that is predicted is predicted before anything is run at a rate."""
     cost, shape = bench.calibrate(), SHAPES[host]
-    tell("simulating")
+    notify("simulating")
     predictor = Predictor(placed, make_profile(placed, {"query": cost}, host, shape.pes), shape, {"events": 1.0})
     overload = predictor.predict_overload()
     predicted = {part: predictor.predict_run(part * overload) for part in RATES}
@@ -118,7 +118,7 @@ def compare(placed: PlacedGraph, bench: Bench, host: HostName, tell: Tell) -> di
 
     def grows(part: float) -> bool:
         if part not in runs:
-            tell(f"running at {part * overload:,.0f} events/s")
+            notify(f"running at {part * overload:,.0f} events/s")
             runs[part] = bench.run(part * overload)
         return runs[part].grows
 

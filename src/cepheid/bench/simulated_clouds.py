@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from cepheid.simulation.arrivals.uniform import Uniform
-from cepheid.simulation.scenario import Edge, Query, Scenario, Vertex, Vm
+from cepheid.simulation.scenario import Query, Scenario, ScenarioEdge, ScenarioVertex, Vm
 
 QUEUE = 2048.0
 FIVE_MINUTES_S = 301.0
@@ -17,9 +17,9 @@ def q1(name: str, rate_per_s: float, vm: str, copies: int = 1, work: float = 1.0
     """Outliers out, means of 15 s into a database.  work: how many times as costly as in the paper."""
     sensors = rate_per_s / 10.0
     vertices = (
-        Vertex(id="spout", kind="producer", ipe=1000.0 * work, arrivals=Uniform(rate_per_s)),
-        Vertex(id="outlier", kind="operator", ipe=18000.0 * work, queue=QUEUE),
-        Vertex(
+        ScenarioVertex(id="spout", kind="producer", ipe=1000.0 * work, arrivals=Uniform(rate_per_s)),
+        ScenarioVertex(id="outlier", kind="operator", ipe=18000.0 * work, queue=QUEUE),
+        ScenarioVertex(
             id="average",
             kind="window",
             ipe=18000.0 * work,
@@ -28,8 +28,8 @@ def q1(name: str, rate_per_s: float, vm: str, copies: int = 1, work: float = 1.0
             advance_s=15.0,
             output=sensors,
         ),
-        Vertex(id="db", kind="operator", ipe=11e6 * work, queue=QUEUE),
-        Vertex(id="end", kind="consumer", ipe=1000.0 * work, queue=QUEUE),
+        ScenarioVertex(id="db", kind="operator", ipe=11e6 * work, queue=QUEUE),
+        ScenarioVertex(id="end", kind="consumer", ipe=1000.0 * work, queue=QUEUE),
     )
     return _chain(name, vertices, (1.0, 0.95, 1.0, 1.0), vm, copies)
 
@@ -38,19 +38,21 @@ def q2(name: str, rate_per_s: float, vm: str, copies: int = 1, work: float = 1.0
     """JSON to XML, event by event."""
     costs = {"jsonParser": 41250.0, "validate": 25000.0, "xmlOutput": 31250.0, "measurer": 17000.0}
     vertices = (
-        Vertex(id="spout", kind="producer", ipe=1000.0 * work, arrivals=Uniform(rate_per_s)),
-        *(Vertex(id=each, kind="operator", ipe=ipe * work, queue=QUEUE) for each, ipe in costs.items()),
-        Vertex(id="end", kind="consumer", ipe=1000.0 * work, queue=QUEUE),
+        ScenarioVertex(id="spout", kind="producer", ipe=1000.0 * work, arrivals=Uniform(rate_per_s)),
+        *(ScenarioVertex(id=each, kind="operator", ipe=ipe * work, queue=QUEUE) for each, ipe in costs.items()),
+        ScenarioVertex(id="end", kind="consumer", ipe=1000.0 * work, queue=QUEUE),
     )
     return _chain(name, vertices, (1.0, 1.0, 0.95, 1.0, 1.0), vm, copies)
 
 
-def _chain(name: str, vertices: tuple[Vertex, ...], selectivities: tuple[float, ...], vm: str, copies: int) -> Query:
+def _chain(
+    name: str, vertices: tuple[ScenarioVertex, ...], selectivities: tuple[float, ...], vm: str, copies: int
+) -> Query:
     pairs = zip(vertices, vertices[1:], selectivities, strict=False)
     return Query(
         name=name,
         vertices=vertices,
-        edges=tuple(Edge(source.id, target.id, selectivity) for source, target, selectivity in pairs),
+        edges=tuple(ScenarioEdge(source.id, target.id, selectivity) for source, target, selectivity in pairs),
         placement={vertex.id: vm for vertex in vertices},
         copies=copies,
     )

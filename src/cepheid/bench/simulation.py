@@ -11,8 +11,8 @@ from typing import Any
 from rich.console import Console
 from rich.progress import track
 
-from cepheid.bench.apart import measure_apart
 from cepheid.bench.machine import describe_machine
+from cepheid.bench.new_process import measure_in_new_process
 from cepheid.bench.simulated_clouds import many_machines, networked, one_machine
 from cepheid.simulation.scenario import Scenario
 
@@ -34,7 +34,7 @@ def measure_simulation(repeats: int) -> dict[str, Any]:
     found = {}
     for name, (make, arguments, merges) in track(CLOUDS.items(), "simulation", console=Console(stderr=True)):
         runs = repeats if name in PUBLISHED_S and "1,000" not in name else 1
-        measured = measure_apart(_measure, make(*arguments), merges, runs)
+        measured = measure_in_new_process(_measure, make(*arguments), merges, runs)
         published = PUBLISHED_S.get(name)
         found[name] = {
             **measured,

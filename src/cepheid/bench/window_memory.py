@@ -11,8 +11,8 @@ import numpy as np
 import pyarrow as pa
 
 import cepheid as cep
-from cepheid.bench.apart import measure_apart
 from cepheid.bench.machine import return_memory
+from cepheid.bench.new_process import measure_in_new_process
 from cepheid.bench.study_data import BEGIN_US, MAX_ID
 from cepheid.bench.window_queries import Q6, q2_text, q3_text
 from cepheid.kernel.compiled.warm_up import compile_kernels
@@ -88,7 +88,7 @@ def measure_sharing(kind: str) -> dict[str, Any]:
     """One query beside many."""
     found: dict[str, Any] = {}
     for title, same in (("similar", False), ("identical", True)):
-        one, many = (measure_apart(measure_many, kind, count, same) for count in (1, MANY))
+        one, many = (measure_in_new_process(measure_many, kind, count, same) for count in (1, MANY))
         found[f"{MANY} {title} ({kind})"] = {
             "one_s": one["s"],
             "many_s": many["s"],

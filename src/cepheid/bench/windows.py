@@ -13,8 +13,8 @@ from rich.console import Console
 from rich.progress import track
 
 import cepheid as cep
-from cepheid.bench.apart import measure_apart
 from cepheid.bench.machine import describe_machine, keep_memory
+from cepheid.bench.new_process import measure_in_new_process
 from cepheid.bench.one_core import one_core, time_action
 from cepheid.bench.study_data import generate_events
 from cepheid.bench.window_memory import measure_q6, measure_sharing
@@ -39,7 +39,7 @@ def measure_windows(events: int, repeats: int, hours: int, rate_per_s: int) -> d
         "windows": queries,
         "joins": joins,
         "sharing": measure_sharing("join") | measure_sharing("avg"),
-        "Q6 memory": {f"{hours} hours at {rate_per_s:,}/s": measure_apart(measure_q6, hours, rate_per_s)},
+        "Q6 memory": {f"{hours} hours at {rate_per_s:,}/s": measure_in_new_process(measure_q6, hours, rate_per_s)},
     }
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from cepheid.calibration.batch_plan import BatchPlan, plan_batches
-from cepheid.calibration.embedded_pushes import Tell, measure_pushes
+from cepheid.calibration.embedded_pushes import Notify, measure_pushes
 from cepheid.calibration.feed import Feed
 from cepheid.calibration.file_source import FilePool
 from cepheid.calibration.fit_costs import fit_costs
@@ -68,11 +68,11 @@ def count_needed(host: HostName, extent: Extent) -> int:
 
 
 def calibrate_embedded(
-    query: Query, feed: Feed, extent: Extent = EXTENTS["embedded"], tell: Tell = lambda _: None
+    query: Query, feed: Feed, extent: Extent = EXTENTS["embedded"], notify: Notify = lambda _: None
 ) -> QueryProfile:
     """On the cores that this process may use: keep it on one (`taskset`) to learn what one can do."""
     _check_feed(feed, count_needed("embedded", extent))
-    return fit_costs(measure_pushes(query, feed, extent.plan(), extent.at_most_s, tell))
+    return fit_costs(measure_pushes(query, feed, extent.plan(), extent.at_most_s, notify))
 
 
 def calibrate_on_spark(
@@ -81,12 +81,12 @@ def calibrate_on_spark(
     pool: FilePool,
     folder: Path,
     extent: Extent = EXTENTS["spark"],
-    tell: Tell = lambda _: None,
+    notify: Notify = lambda _: None,
 ) -> QueryProfile:
     """folder: an empty one for this query."""
     _check_feed(pool.feed, count_needed("spark", extent))
     plan = plan_for_files(plan_batches(extent.largest_batch, extent.events, ()), pool.events_per_part)
-    return fit_costs(measure_batches(spark, query, pool, plan, folder, tell))
+    return fit_costs(measure_batches(spark, query, pool, plan, folder, notify))
 
 
 def _check_feed(feed: Feed, needed: int) -> None:

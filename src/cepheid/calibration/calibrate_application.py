@@ -21,14 +21,14 @@ from cepheid.execution.embedded.relations import describe_sql
 from cepheid.graph.operators import Sink, Source
 from cepheid.schema import fit_schema
 
-TellQuery = Callable[[str, float], None]  # which query, and how much of it is done
+NotifyQuery = Callable[[str, float], None]  # which query, and how much of it is done
 
 
 def calibrate_application(
     application: Application,
     host: HostName,
     extent: Extent,
-    tell: TellQuery = lambda _, __: None,
+    notify: NotifyQuery = lambda _, __: None,
     data: Mapping[str, pa.Table] | None = None,
     method: Method = "regression",
 ) -> Profile:
@@ -44,7 +44,7 @@ def calibrate_application(
             streams = {source.name for source in read if isinstance(source, Source)}
             feeds[node.query] = _make_feed(application, streams, data or {}, count_needed(host, extent))
     with tempfile.TemporaryDirectory(prefix="cepheid-calibrate-", ignore_cleanup_errors=True) as folder:
-        measured = _measure(application, feeds, host, extent, tell, Path(folder))
+        measured = _measure(application, feeds, host, extent, notify, Path(folder))
     return make_profile(placed, measured, host, extent.pes, method)
 
 
@@ -53,14 +53,14 @@ def _measure(
     feeds: Mapping[str, Feed],
     host: HostName,
     extent: Extent,
-    tell: TellQuery,
+    notify: NotifyQuery,
     folder: Path,
 ) -> dict[str, QueryProfile]:
     queries = application.queries.values()
     if host == "embedded":
         return {
             query.name: _placed(
-                query, lambda q: calibrate_embedded(q.text, feeds[q.name], extent, lambda done: tell(q.name, done))
+                query, lambda q: calibrate_embedded(q.text, feeds[q.name], extent, lambda done: notify(q.name, done))
             )
             for query in queries
         }
@@ -77,7 +77,7 @@ def _measure(
                     FilePool(feeds[q.name], folder / f"{q.name}-files", extent.part),
                     folder / q.name,
                     extent,
-                    lambda done: tell(q.name, done),
+                    lambda done: notify(q.name, done),
                 ),
             )
             for query in queries
@@ -87,7 +87,7 @@ def _measure(
 
 
 def _placed(query: ApplicationQuery, run: Callable[[ApplicationQuery], QueryProfile]) -> QueryProfile:
-    """Mistakes are told with the query they are in."""
+    """Errors name the query they are in."""
     try:
         return run(query)
     except CepheidError as problem:

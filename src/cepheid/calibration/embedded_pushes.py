@@ -11,11 +11,11 @@ from cepheid.calibration.feed import Feed
 from cepheid.calibration.stopwatch import Stopwatch, WallClock
 from cepheid.compiler import Query
 
-Tell = Callable[[float], None]  # how much is done, 0 to 1
+Notify = Callable[[float], None]  # how much is done, 0 to 1
 
 
 def measure_pushes(
-    query: Query, feed: Feed, plan: BatchPlan, at_most_s: float, tell: Tell, clock: Stopwatch | None = None
+    query: Query, feed: Feed, plan: BatchPlan, at_most_s: float, notify: Notify, clock: Stopwatch | None = None
 ) -> Measured:
     """at_most_s: a size that has used up its share of it is left after one batch; the warm-up ends at a third of it."""
     clock = clock or WallClock()
@@ -41,6 +41,6 @@ def measure_pushes(
                 if clock.now() > until:
                     break
         blocks.append(block)
-        tell((number + 1) / plan.blocks)
+        notify((number + 1) / plan.blocks)
     reached = opened.counts.events
     return Measured(blocks, reached / at if 0 < reached <= at else 1.0)

@@ -42,7 +42,7 @@ def fit_costs(measured: Measured) -> QueryProfile:
     line = fit_line(middle)
     if line.event_s <= 0.0:
         raise InvalidInput(
-            f"batches of up to {largest:,} events take no longer than small ones: what an event costs cannot be told",
+            f"batches of up to {largest:,} events take no longer than small ones: an event's cost cannot be estimated",
             hint="measure larger batches (--batch), or more events (--events)",
         )
     events = sum(sample.events for sample in samples)

@@ -57,10 +57,10 @@ def run_paced_files(
         ended, done = time.perf_counter() - began, count_batches(running)
         while count_batches(running) == done and time.perf_counter() - began < ended + LAST_BATCH_S:
             time.sleep(0.02)
-        told = [each for each in running.recentProgress if each["batchId"] >= before and each["numInputRows"]]
+        finished = [each for each in running.recentProgress if each["batchId"] >= before and each["numInputRows"]]
     batches: list[PacedBatch] = []
     taken = 0
-    for progress in told:
+    for progress in finished:
         start = datetime.fromisoformat(progress["timestamp"]).timestamp() - began_at
         came = parts_per_batch + max(0, int(start / part_s))
         events = _count_events(progress, pool, parts_per_batch)

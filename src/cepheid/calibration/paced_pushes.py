@@ -1,4 +1,4 @@
-"""Events at a rate into the embedded host: every trigger, or as soon as the push before is done, what has come.
+"""Events at a rate into the embedded host: at every trigger, or after the previous push, all that has arrived.
 
 One thread does it all, so that it needs one core: how many events have come is computed from the clock, and taking them
 copies nothing.

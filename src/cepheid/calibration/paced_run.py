@@ -1,4 +1,4 @@
-"""What came of a run in which events were offered at a rate, on a clock; the same words for every host.
+"""The result of a run with events offered at a fixed rate; the same record for every host.
 
 A run begins with one full batch waiting: it works that off, or falls further behind.  The first batches are not
 counted.
@@ -14,7 +14,7 @@ from cepheid.errors import InvalidInput
 
 UNCOUNTED = 3
 FEWEST_COUNTED = 4
-GROWTH = 0.02  # of what is offered: a backlog that grows slower cannot be told from one that goes up and down
+GROWTH = 0.02  # of what is offered: slower growth cannot be distinguished from a backlog that goes up and down
 
 
 @dataclass(frozen=True, slots=True)

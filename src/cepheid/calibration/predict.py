@@ -1,6 +1,6 @@
 """What the simulator says about a calibrated query: its throughput at a rate, and the rate at which it overloads.
 
-Overload: more comes than is done, for ever.  Batches grow with the rate until they are as large as they may be; from
+Overload: more arrives than is processed, for good.  Batches grow with the rate until they reach their limit; from
 `most / (overhead + most * cost)` events per second on, the backlog grows.  That is found by simulating, not computed.
 """
 

@@ -1,4 +1,4 @@
-"""Events for a schema: values by type, seeded; the first column of time goes on steadily, at the rate of the stream."""
+"""Events for a schema: values by type, seeded; the first time column advances steadily, at the rate of the stream."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Micro-batches on Spark: the files of each are put into a folder, and Spark's own account tells how long it took."""
+"""Micro-batches on Spark: the files of each are put into a folder, and Spark's progress says how long it took."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import Any
 import cepheid as cep
 from cepheid.calibration.batch_plan import BatchPlan
 from cepheid.calibration.batch_sample import BatchSample, Measured
-from cepheid.calibration.embedded_pushes import Tell
+from cepheid.calibration.embedded_pushes import Notify
 from cepheid.calibration.file_source import FilePool
 from cepheid.compiler import Query
 from cepheid.errors import InvalidInput
@@ -49,7 +49,9 @@ def is_warm(durations_s: Sequence[float]) -> bool:
     return statistics.median(last) > NO_QUICKER * statistics.median(before)
 
 
-def measure_batches(spark: Any, query: Query, pool: FilePool, plan: BatchPlan, folder: Path, tell: Tell) -> Measured:
+def measure_batches(
+    spark: Any, query: Query, pool: FilePool, plan: BatchPlan, folder: Path, notify: Notify
+) -> Measured:
     """plan: in parts of the pool.  Batches follow one another without a pause, as they do when a host is loaded: what
     Java, the state store and the workers put off until later is then paid for as well."""
     pool.write(plan.events)
@@ -60,13 +62,13 @@ def measure_batches(spark: Any, query: Query, pool: FilePool, plan: BatchPlan, f
     with streaming(spark, query, pool, folder, first_parts=small[0]) as running:
 
         def offer(size: int) -> None:
-            """The files of the next batch, as soon as the one before has been told which are its own."""
+            """The files of the next batch, as soon as the one before has been planned."""
             _wait_for(running, folder / "checkpoint" / "offsets" / str(len(sizes) - 1))
             first = sum(sizes)
             for part in range(first, first + size):
                 pool.link(part, folder / "in")
             sizes.append(size)
-            tell(len(sizes) / total)
+            notify(len(sizes) / total)
 
         while len(sizes) < len(small) and not is_warm(list(_read_durations(running).values())):
             offer(small[0])
@@ -77,28 +79,28 @@ def measure_batches(spark: Any, query: Query, pool: FilePool, plan: BatchPlan, f
             offer(size)
         running.processAllAvailable()
         durations = _read_durations(running)
-        told = {each.batch: each for each in read_measurements(running) if each.batch in durations}
+        measurements = {each.batch: each for each in read_measurements(running) if each.batch in durations}
     if len(durations) != len(sizes):
         raise InvalidInput(
             f"{len(sizes)} batches were offered, and Spark made {len(durations)} of them",
             hint="is the machine busy with something else?",
         )
     samples = [
-        BatchSample(size * pool.events_per_part, told[number].rows, durations[number])
+        BatchSample(size * pool.events_per_part, measurements[number].rows, durations[number])
         for number, size in enumerate(sizes)
     ]
     blocks, at = [], counted_from
     for block in measured:
         blocks.append(samples[at : at + len(block)])
         at += len(block)
-    reached, events = sum(each.events for each in told.values()), sum(sample.events for sample in samples)
+    reached, events = sum(each.events for each in measurements.values()), sum(sample.events for sample in samples)
     return Measured(blocks, reached / events if 0 < reached <= events else 1.0)
 
 
 def _wait_for(running: Any, file: Path) -> None:
     while not file.exists():
         if not running.isActive:
-            running.awaitTermination()  # tells why
+            running.awaitTermination()  # raises the reason
         time.sleep(0.005)
 
 

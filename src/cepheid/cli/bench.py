@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from cepheid.cli.failures import told_plainly
+from cepheid.cli.failures import report_failures
 
 bench = typer.Typer(help="Measure, and compare with a baseline of the same run.", no_args_is_help=True)
 AsJson = Annotated[bool, typer.Option("--json", help="The result as JSON")]
@@ -26,7 +26,7 @@ def kernel(
     """Compiled Q5 on arrays, one thread, against a numpy sort."""
     from cepheid.bench.kernel import measure_kernel
 
-    with told_plainly():
+    with report_failures():
         _show(measure_kernel(events, repeats), as_json, save)
 
 
@@ -42,7 +42,7 @@ def spark(
     """Q5 on a Spark stream over Parquet, against transformWithStateInPandas grouped by id."""
     from cepheid.bench.spark import measure_spark
 
-    with told_plainly():
+    with report_failures():
         _show(measure_spark(events, files, repeats, key_groups), as_json, save)
 
 
@@ -57,7 +57,7 @@ def patterns(
     """Every strategy and kind of pattern, on one core and on Spark, against a numpy sort."""
     from cepheid.bench.patterns import measure_patterns
 
-    with told_plainly():
+    with report_failures():
         _show(measure_patterns(events, repeats, on_spark), as_json, save)
 
 
@@ -73,7 +73,7 @@ def windows(
     """Windows, joins and what they need in memory, on one core, against a numpy sort."""
     from cepheid.bench.windows import measure_windows
 
-    with told_plainly():
+    with report_failures():
         _show(measure_windows(events, repeats, hours, rate), as_json, save)
 
 
@@ -86,7 +86,7 @@ def simulation(
     """Thousands of queries on simulated machines, beside what CEPSim's authors published."""
     from cepheid.bench.simulation import measure_simulation
 
-    with told_plainly():
+    with report_failures():
         _show(measure_simulation(repeats), as_json, save)
 
 
@@ -100,7 +100,7 @@ def latency(
     """How long a push of 1 to 100 events takes in your own process, and the first push of a new process."""
     from cepheid.bench.latency import measure_latency
 
-    with told_plainly():
+    with report_failures():
         _show(measure_latency(rate, seconds), as_json, save)
 
 
@@ -114,8 +114,11 @@ def prediction(
     """What the simulator predicts of Q2 and Q5, calibrated here, against what they really do (under 10 minutes)."""
     from cepheid.bench.prediction import measure_prediction
     from cepheid.bench.prediction_report import draw_report, list_rows
+    from cepheid.simulation.report.png import require_matplotlib
 
-    with told_plainly():
+    with report_failures():
+        if report is not None:
+            require_matplotlib("--report")
         result = measure_prediction(host)
     if save is not None:
         _save(result, save)

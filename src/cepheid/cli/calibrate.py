@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from cepheid.cli.failures import told_plainly
+from cepheid.cli.failures import report_failures
 from cepheid.cli.inputs import read_tables
 
 
@@ -26,7 +26,7 @@ def calibrate(
     as_json: Annotated[bool, typer.Option("--json", help="The profile as JSON, nothing else on stdout")] = False,
 ) -> None:
     """Run the queries of an application for real, and write what they cost for the simulator."""
-    with told_plainly():
+    with report_failures():
         profile = _calibrate(app, host, events, batch, method, data or [])
     from cepheid.cost.profile_file import show_profile, write_profile
 

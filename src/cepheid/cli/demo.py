@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from cepheid.cli.failures import told_plainly
+from cepheid.cli.failures import report_failures
 
 
 def demo(
@@ -27,10 +27,10 @@ def demo(
     console = Console(stderr=as_json)
     began = time.perf_counter()
     columns = TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn()
-    with told_plainly(), Progress(*columns, console=console) as progress, temporary_folder() as folder:
+    with report_failures(), Progress(*columns, console=console) as progress, temporary_folder() as folder:
         bar = progress.add_task("starting", total=None)
 
-        def tell(what: str, facts: dict[str, Any]) -> None:
+        def notify(what: str, facts: dict[str, Any]) -> None:
             if what == "step":
                 progress.update(bar, description=facts["text"])
             elif what == "events":
@@ -46,7 +46,7 @@ def demo(
                     f" {facts['delay_before']:.0f} s, then {facts['delay_after']:.0f} s"
                 )
 
-        day = play_day(tell, Path(folder), seed=seed)
+        day = play_day(notify, Path(folder), seed=seed)
         progress.update(bar, description="drawing the city")
         out.mkdir(parents=True, exist_ok=True)
         gatherings, breakdowns = as_tables(day)

@@ -1,4 +1,4 @@
-"""cepheid explain: what becomes of a query, step by step."""
+"""cepheid explain: how a query is compiled, step by step."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from cepheid.cli.failures import told_plainly
+from cepheid.cli.failures import report_failures
 from cepheid.cli.inputs import read_query, read_tables
 
 
@@ -17,7 +17,7 @@ def explain(
     as_format: Annotated[str, typer.Option("--format", help="text, mermaid or json")] = "text",
 ) -> None:
     """Show the plan of a query."""
-    with told_plainly():
+    with report_failures():
         import cepheid
 
         typer.echo(cepheid.explain(read_query(query), step=step, format=as_format, **read_tables(table or [])))

@@ -11,7 +11,7 @@ from cepheid.errors import CepheidError
 
 
 @contextmanager
-def told_plainly() -> Iterator[None]:
+def report_failures() -> Iterator[None]:
     try:
         yield
     except CepheidError as problem:

@@ -1,4 +1,4 @@
-"""cepheid simulate: a scenario on machines one does not have; one run, a sweep, or a plan."""
+"""cepheid simulate: a scenario on simulated machines; one run, a sweep, or a plan."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from cepheid.cli.failures import told_plainly
+from cepheid.cli.failures import report_failures
 from cepheid.errors import InvalidInput, suggest_name
 
 if TYPE_CHECKING:
-    from cepheid.simulation.exploration.plan import Plan
+    from cepheid.simulation.exploration.plan import CapacityPlan
     from cepheid.simulation.exploration.sweep import Sweep
     from cepheid.simulation.outcome import Outcome
     from cepheid.simulation.run import EngineName
     from cepheid.simulation.scenario import Scenario
 
-    Result = Outcome | Sweep | Plan
+    Result = Outcome | Sweep | CapacityPlan
 
 ENGINES = ("compiled", "reference")
 FIDELITIES = ("cepsim", "corrected")
@@ -58,17 +58,21 @@ def simulate(
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object, nothing else on stdout")] = False,
 ) -> None:
     """Simulate queries on machines: latency, throughput, queues, cost."""
-    with told_plainly():
+    with report_failures():
         path, goals = _part_words(scenario or [], plan)
         if sweep and goals:
             raise InvalidInput("a sweep and a plan at once", hint="take one of --sweep and --plan")
         if rate is not None and any(goal.startswith("rate=") for goal in goals):
-            raise InvalidInput("the rate is told twice", hint="leave out --rate")
+            raise InvalidInput("the rate is given twice", hint="leave out --rate")
         _choose("engine", engine, ENGINES)
         if fidelity is not None:
             _choose("fidelity", fidelity, FIDELITIES)
         for target, ending in ((report, ".html"), (picture, ".png")):
             _prepare_target(target, ending)
+        if picture is not None:
+            from cepheid.simulation.report.png import require_matplotlib
+
+            require_matplotlib("--picture")
         for module in strategies or []:
             _load_strategies(module)
         read = _read(path, app, fidelity)
@@ -211,10 +215,10 @@ def _show(result: Result) -> None:
 def _draw(result: Result, report: Path | None, picture: Path | None) -> None:
     if report is None and picture is None:
         return
-    from cepheid.simulation.exploration.plan import Plan
+    from cepheid.simulation.exploration.plan import CapacityPlan
     from cepheid.simulation.outcome import Outcome
 
-    shown: Any = result.as_sweep() if isinstance(result, Plan) else result
+    shown: Any = result.as_sweep() if isinstance(result, CapacityPlan) else result
     if report is not None:
         from cepheid.simulation.report.html import write_report
 

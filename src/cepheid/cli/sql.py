@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from cepheid.cli.failures import told_plainly
+from cepheid.cli.failures import report_failures
 from cepheid.cli.inputs import read_query, read_tables
 
 MOST_SHOWN = 40
@@ -19,7 +19,7 @@ def sql(
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object per row")] = False,
 ) -> None:
     """Run a query over Parquet, CSV, JSON or Arrow files."""
-    with told_plainly():
+    with report_failures():
         import cepheid
 
         rows = cepheid.sql(read_query(query), **read_tables(table or []))

@@ -23,6 +23,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from cepheid.simulation.report.png import require_matplotlib
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
@@ -37,7 +39,7 @@ CELL_M = 12.0
 
 
 @dataclass(frozen=True)
-class Feed:
+class CityFeed:
     """The columns the picture needs, arrays [reports]; minute is counted from the first full hour."""
 
     start: datetime
@@ -51,6 +53,7 @@ class Feed:
 
 def draw_city(feed: pa.Table, gatherings: pa.Table, jumps: pa.Table, path: Path) -> None:
     """Write the picture, 1600 x 1200 pixels, as the kind of file that the path's ending names."""
+    require_matplotlib("drawing the city")
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -70,10 +73,10 @@ def draw_city(feed: pa.Table, gatherings: pa.Table, jumps: pa.Table, path: Path)
     figure.savefig(path, facecolor=NIGHT)
 
 
-def read_feed(table: pa.Table) -> Feed:
+def read_feed(table: pa.Table) -> CityFeed:
     ts = table.column("ts").cast(pa.int64()).to_numpy()
     start_s = int(ts.min()) // 3_600_000_000 * 3_600
-    return Feed(
+    return CityFeed(
         start=datetime.fromtimestamp(start_s, UTC),
         minute=(ts / 1e6 - start_s) / 60,
         x=table.column("x").to_numpy(),
@@ -96,7 +99,7 @@ def blur(cells: Floats, spread: float) -> Floats:
     return cells
 
 
-def light_streets(day: Feed) -> tuple[Floats, tuple[float, float, float, float]]:
+def light_streets(day: CityFeed) -> tuple[Floats, tuple[float, float, float, float]]:
     """Colours of the city's cells, float64[rows, columns, 3], and the left, right, bottom, top they cover."""
     from matplotlib.colors import LinearSegmentedColormap, to_rgb
 
@@ -113,7 +116,7 @@ def light_streets(day: Feed) -> tuple[Floats, tuple[float, float, float, float]]
     return image, (edges[1][0], edges[1][-1], edges[0][0], edges[0][-1])
 
 
-def draw_streets(axes: Axes, day: Feed) -> None:
+def draw_streets(axes: Axes, day: CityFeed) -> None:
     image, extent = light_streets(day)
     axes.imshow(image, extent=extent, origin="lower", interpolation="bilinear")
     axes.set_aspect("equal")
@@ -167,7 +170,7 @@ def draw_scale_bar(axes: Axes, length_m: int = 2_000) -> None:
     axes.text(left + length_m / 2, bottom + 150, f"{length_m // 1000} km", color=INK, ha="center", fontsize=12)
 
 
-def draw_legend(axes: Axes, day: Feed, gatherings: pa.Table, jumps: pa.Table) -> None:
+def draw_legend(axes: Axes, day: CityFeed, gatherings: pa.Table, jumps: pa.Table) -> None:
     """What the marks mean, how the colours run, and the numbers of the day."""
     axes.set(xlim=(0, 1), ylim=(0, 1))
     axes.set_axis_off()
@@ -228,7 +231,7 @@ def draw_colour_key(axes: Axes, height: float) -> None:
     axes.text(0.02, height - 0.085, "brighter: more reports", color=FAINT, fontsize=12.5, va="top")
 
 
-def draw_day(axes: Axes, day: Feed, gatherings: pa.Table, jumps: pa.Table) -> None:
+def draw_day(axes: Axes, day: CityFeed, gatherings: pa.Table, jumps: pa.Table) -> None:
     """Mean delay (line, left) over buses in service (area, right), five minutes at a time."""
     slot = (day.minute // 5).astype(np.int64)
     reports = np.bincount(slot)
@@ -284,7 +287,7 @@ def count_hours(table: pa.Table, start: datetime) -> Floats:
     return np.asarray((ts / 1e6 - start.timestamp()) / 3600, dtype=np.float64)
 
 
-def write_title(figure: Figure, day: Feed) -> None:
+def write_title(figure: Figure, day: CityFeed) -> None:
     figure.text(0.02, 0.957, "A day of the city's buses", color=INK, fontsize=28, fontweight="bold")
     end = day.start + timedelta(minutes=float(np.ceil(day.minute.max())))
     span = f"synthetic feed, {day.start:%A, %d %B %Y, %H:%M} to {end:%H:%M}"

@@ -31,7 +31,7 @@ FILES_PER_BATCH = 4
 QUIET = timedelta(minutes=20)  # a gathering is over when nothing was seen for so long
 NEAR_M = 30.0
 
-Tell = Callable[[str, dict[str, Any]], None]
+Notify = Callable[[str, dict[str, Any]], None]
 """What happens, as it happens: step, events, gathering, breakdown."""
 
 
@@ -47,27 +47,27 @@ class Day:
     spark_s: float = 0.0
 
 
-def play_day(tell: Tell, folder: Path, seed: int = 7, buses: int = 911, lines: int = 67) -> Day:
+def play_day(notify: Notify, folder: Path, seed: int = 7, buses: int = 911, lines: int = 67) -> Day:
     """Generate the feed, play it, give what was found; `folder` holds files and checkpoints meanwhile."""
-    tell("step", {"text": "making the feed"})
+    notify("step", {"text": "making the feed"})
     feed = generate_feed(seed, buses, lines)
     write_feed(feed, folder / "feed")
     day = Day(feed)
-    tell("step", {"text": "compiling the kernels (the first time takes a while)"})
+    notify("step", {"text": "compiling the kernels (the first time takes a while)"})
     compile_kernels()
-    tell("step", {"text": "starting Spark"})
+    notify("step", {"text": "starting Spark"})
     spark = build_session("cepheid demo", quiet_log=folder / "spark.log")
     try:
-        tell("step", {"text": "playing the day"})
+        notify("step", {"text": "playing the day"})
         began = time.perf_counter()
-        play_feed(spark, folder, day, tell)
+        play_feed(spark, folder, day, notify)
         day.spark_s = time.perf_counter() - began
     finally:
         spark.stop()
     return day
 
 
-def play_feed(spark: Any, folder: Path, day: Day, tell: Tell) -> None:
+def play_feed(spark: Any, folder: Path, day: Day, notify: Notify) -> None:
     """Play the files in folder/feed through a session; what is found goes into the day."""
     schema = spark.read.parquet(str(folder / "feed")).schema
     stream = (
@@ -78,15 +78,15 @@ def play_feed(spark: Any, folder: Path, day: Day, tell: Tell) -> None:
     )
     late = cep.sql(CONTINUOUSLY_LATE, buses=stream)
     in_cells = late.selectExpr("*", "explode(array(0, 1, 2, 3)) AS shift").selectExpr(*CELLS)
-    watch = GatheringWatch(day, tell)
+    watch = GatheringWatch(day, notify)
     running = [
         _start(in_cells, folder / "late", lambda batch, _: watch.take(batch.toArrow())),
-        _start(cep.sql(BREAKDOWN, buses=stream), folder / "breakdowns", lambda batch, _: _report(batch, day, tell)),
+        _start(cep.sql(BREAKDOWN, buses=stream), folder / "breakdowns", lambda batch, _: _report(batch, day, notify)),
     ]
     while any(query.isActive for query in running):
         time.sleep(0.2)
         done = sum(batch.events for query in running for batch in read_measurements(query))
-        tell("events", {"done": done, "total": len(running) * len(day.feed)})
+        notify("events", {"done": done, "total": len(running) * len(day.feed)})
     for query in running:
         query.awaitTermination()  # raises what went wrong
         day.events += sum(batch.events for batch in read_measurements(query))
@@ -102,17 +102,17 @@ def _start(frame: Any, checkpoint: Path, take: Callable[[Any, int], None]) -> An
     )
 
 
-def _report(batch: Any, day: Day, tell: Tell) -> None:
+def _report(batch: Any, day: Day, notify: Notify) -> None:
     for row in sorted(batch.toArrow().to_pylist(), key=lambda row: row["ts"]):
         day.breakdowns.append(row)
-        tell("breakdown", row)
+        notify("breakdown", row)
 
 
 class GatheringWatch:
     """Pushes late buses into the embedded query and makes one gathering of sightings that belong together."""
 
-    def __init__(self, day: Day, tell: Tell) -> None:
-        self._day, self._tell = day, tell
+    def __init__(self, day: Day, notify: Notify) -> None:
+        self._day, self._notify = day, notify
         self._query: Any = None
 
     def take(self, late: pa.Table) -> None:
@@ -131,7 +131,7 @@ class GatheringWatch:
             if known is None:
                 found = {"ts": row["since"], "until": row["ts"], "x": row["x"], "y": row["y"], "buses": row["buses"]}
                 self._day.gatherings.append(found)
-                self._tell("gathering", found)
+                self._notify("gathering", found)
             else:
                 known["until"] = max(known["until"], row["ts"])
                 known["buses"] = max(known["buses"], row["buses"])

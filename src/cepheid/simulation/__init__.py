@@ -1,4 +1,4 @@
-"""The same graph on machines one does not have.
+"""Run a query graph on simulated machines.
 
     from cepheid.simulation import read_scenario, simulate
     outcome = simulate(read_scenario("scenario.toml"))
@@ -18,7 +18,7 @@ _HOMES = {
     "SimulatedDeployment": "cepheid.simulation.simulated_deployment",
     "register_allocation": "cepheid.simulation.allocation",
     "register_arrivals": "cepheid.simulation.arrivals",
-    "register_scheduler": "cepheid.simulation.reference.scheduling",
+    "register_scheduler": "cepheid.simulation.reference.schedulers",
 }
 __all__ = [*_HOMES]  # noqa: PLE0604 (names, all of them strings)
 

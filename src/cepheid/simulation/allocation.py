@@ -46,7 +46,7 @@ def find_allocation(name: str) -> Allocation:
 
 @register_allocation("uniform")
 def allocate_uniformly(shares: Sequence[Share]) -> list[Fraction]:
-    """Everyone the same."""
+    """The same for every vertex."""
     return [(1.0, float(len(shares)))] * len(shares)
 
 

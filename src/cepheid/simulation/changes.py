@@ -1,11 +1,11 @@
 """What happens while a simulation runs, decided without touching it: a change gives the next scenario and what to do
 to the engine.
 
-deploy      a query begins; one that has a deploy later on is asleep until then
+deploy      a query begins; one that has a deploy later on is undeployed until then
 retire      it ends; what it still had waiting is dropped, and counted
-move        vertices go to another machine; they stand still for `pause_s` and as long as their state takes on the
-network fail        a machine stands still for `for_s`; what its vertices had waiting is lost, or (`loses =
-"nothing"`) kept add_vm      a machine is there from now on; it is absent before
+move        vertices go to another machine; they stand still for `pause_s` and while their state is on the network
+fail        a machine stands still for `for_s`; what its vertices had waiting is lost, or (`loses = "nothing"`) kept
+add_vm      a machine is there from now on; it is absent before
 remove_vm   it is gone, with what was placed on it
 resize      it has another number of processors
 """
@@ -17,21 +17,21 @@ from dataclasses import dataclass, field, replace
 from cepheid.errors import InvalidInput, suggest_name
 from cepheid.simulation.layout import Layout
 from cepheid.simulation.network import build_network
-from cepheid.simulation.scenario import Change, Query, Scenario
+from cepheid.simulation.scenario import Query, Scenario, ScenarioChange
 
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """A scenario as it is now.  asleep: queries that are not deployed; absent: machines that are not there."""
+    """A scenario as it is now.  undeployed: queries that do not run; absent: machines that are not there."""
 
     scenario: Scenario
-    asleep: frozenset[str] = frozenset()
+    undeployed: frozenset[str] = frozenset()
     absent: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
 class Effects:
-    """What an engine is told beside the new situation.  block: vertices and for how many ms; halt: a machine
+    """What an engine has to do beside adopting the new situation.  block: vertices and for how many ms; halt: a machine
     likewise."""
 
     situation: Situation
@@ -48,15 +48,15 @@ def first_situation(scenario: Scenario) -> Situation:
     )
 
 
-def decide_effects(change: Change, now: Situation, layout: Layout) -> Effects:
+def decide_effects(change: ScenarioChange, now: Situation, layout: Layout) -> Effects:
     scenario = now.scenario
     match change.action:
         case "deploy":
             _find_query(scenario, change.query)
-            return Effects(replace(now, asleep=now.asleep - {change.query}))
+            return Effects(replace(now, undeployed=now.undeployed - {change.query}))
         case "retire":
             _find_query(scenario, change.query)
-            return Effects(replace(now, asleep=now.asleep | {change.query}), _vertices_of(layout, change.query))
+            return Effects(replace(now, undeployed=now.undeployed | {change.query}), _vertices_of(layout, change.query))
         case "move":
             return _move(change, now, layout)
         case "fail":
@@ -76,7 +76,7 @@ def decide_effects(change: Change, now: Situation, layout: Layout) -> Effects:
             return Effects(replace(now, scenario=replace(scenario, vms=vms)))
 
 
-def _move(change: Change, now: Situation, layout: Layout) -> Effects:
+def _move(change: ScenarioChange, now: Situation, layout: Layout) -> Effects:
     scenario = now.scenario
     query, target = _find_query(scenario, change.query), _find_vm(scenario, change.vm)
     known = [vertex.id for vertex in query.vertices]

@@ -50,17 +50,31 @@ def instructions_in(tick: Tick, capacity: float, pes: float) -> float:
     return float(int(whole - tick.surplus_s * whole / tick.length_s))
 
 
+@dataclass(frozen=True, slots=True)
+class Iteration:
+    """number: of the whole run.  start, end: ms.  amount: the instructions that a placement has in it."""
+
+    number: int
+    start: float
+    end: float
+    amount: float
+
+
+def iterations_of(tick: Tick, scenario: Scenario, capacity: float, pes: int) -> Iterator[Iteration]:
+    """CEPSim has several processors work one after the other: they take longer, not more at a time."""
+    instructions = instructions_in(tick, capacity, pes)
+    speed = capacity * pes * 1000.0 if scenario.fidelity == "corrected" else capacity * 1000.0
+    start = tick.start_s * 1000.0
+    for number in range(scenario.iterations):
+        amount = share_of_iteration(scenario, instructions, number)
+        end = start + amount / speed
+        yield Iteration(tick.number * scenario.iterations + number, start, end, amount)
+        start = end
+
+
 def iteration_edges(ticks: list[Tick], scenario: Scenario, capacity: float, pes: int) -> npt.NDArray[np.float64]:
-    """The times at which producers of a placement take in what has come, in ms."""
-    edges = []
-    for tick in ticks:
-        instructions = instructions_in(tick, capacity, pes)
-        start = tick.start_s * 1000.0
-        for iteration in range(scenario.iterations):
-            edges.append(start)
-            amount = share_of_iteration(scenario, instructions, iteration)
-            start += amount / (capacity * pes * 1000.0 if scenario.fidelity == "corrected" else capacity * 1000.0)
-    return np.array(edges)
+    """The times at which producers of a placement take in the events that have arrived, in ms."""
+    return np.array([each.start for tick in ticks for each in iterations_of(tick, scenario, capacity, pes)])
 
 
 def share_of_iteration(scenario: Scenario, instructions: float, iteration: int) -> float:

@@ -31,8 +31,8 @@ class Merged:
 
 
 def merge_equal(scenario: Scenario, absent: Collection[str]) -> Merged | None:
-    """None: nothing is equal, or it cannot be told (changes name machines; links with a bandwidth are shared by
-    all)."""
+    """None: no machines are equal, or it cannot be decided (changes name machines; links with a bandwidth are
+    shared by all)."""
     if scenario.changes or scenario.links or scenario.placements != "vm":
         return None
     groups = _group_machines(scenario)

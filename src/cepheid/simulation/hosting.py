@@ -51,5 +51,5 @@ def host_machines(scenario: Scenario, absent: Collection[str] = ()) -> dict[str,
     return hosted
 
 
-def homeless(scenario: Scenario, absent: Collection[str] = ()) -> frozenset[str]:
+def find_unhosted(scenario: Scenario, absent: Collection[str] = ()) -> frozenset[str]:
     return frozenset(name for name, server in host_machines(scenario, absent).items() if server is None)

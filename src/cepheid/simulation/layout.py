@@ -14,9 +14,9 @@ import numpy.typing as npt
 
 from cepheid.errors import InvalidInput, suggest_name
 from cepheid.simulation.allocation import Share, find_allocation
-from cepheid.simulation.arrivals.arrivals import Arrivals
+from cepheid.simulation.arrivals.arrivals import ArrivalProcess
 from cepheid.simulation.placement_order import order_placement
-from cepheid.simulation.scenario import Query, Scenario, Vertex
+from cepheid.simulation.scenario import Query, Scenario, ScenarioVertex
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -28,7 +28,7 @@ PRODUCER, OPERATOR, WINDOW, CONSUMER = range(4)
 class Instance:
     """A vertex of one copy of a query.  name: unique, and what orders vertices, as in CEPSim."""
 
-    vertex: Vertex
+    vertex: ScenarioVertex
     query: str
     copy: int
     name: str
@@ -40,12 +40,12 @@ class Layout:
 
     inputs_of[v], outputs_of[v]: edges, in the order of the query.  slot[v]: the place of a producer among those of its
     family, the queries that share vertices with its own; width[v]: how many producers that family has.
-    order[p]: the vertices of a placement as they are looked at; part, whole: see allocation.py.
+    order[p]: the vertices of a placement in the order of their turns; part, whole: see allocation.py.
     paths[v]: of a consumer, how many ways lead from each producer of its family to it.
     """
 
     instances: list[Instance]
-    rank: Ints  # of each vertex, by its name as text
+    rank: Ints  # of each vertex, in the alphabetical order of names
     kind: Ints
     source: Ints
     target: Ints
@@ -69,15 +69,19 @@ class Layout:
     def consumers(self) -> list[int]:
         return [int(v) for v in np.flatnonzero(self.kind == CONSUMER)]
 
-    def arrivals(self, vertex: int) -> Arrivals:
+    def upstream(self, vertex: int) -> list[int]:
+        """The vertex and all that leads to it, each after those that it leads to."""
+        return find_upstream(vertex, self.inputs_of, self.source)
+
+    def arrivals(self, vertex: int) -> ArrivalProcess:
         arrivals = self.instances[vertex].vertex.arrivals
         assert arrivals is not None, "a producer has arrivals"
         return arrivals
 
 
-def lay_out(scenario: Scenario, asleep: Collection[str] = (), absent: Collection[str] = ()) -> Layout:
-    """asleep: queries that are not deployed; absent: machines that are not there.  What is asleep or placed on what
-    is absent keeps its numbers, and does not run."""
+def lay_out(scenario: Scenario, undeployed: Collection[str] = (), absent: Collection[str] = ()) -> Layout:
+    """undeployed: queries that do not run now; absent: machines that are not there.  What is undeployed or placed on an
+    absent machine keeps its numbers, and does not run."""
     instances: list[Instance] = []
     number: dict[tuple[str, int, str], int] = {}
     for query in scenario.queries:
@@ -97,7 +101,7 @@ def lay_out(scenario: Scenario, asleep: Collection[str] = (), absent: Collection
     kind = np.array([KINDS.index(each.vertex.kind) for each in instances], np.int64)
     family, members = _find_families(scenario.queries, edges)
     slot, width = _number_producers(kind, family)
-    placement, vms, groups = _place(scenario, number, asleep, absent)
+    placement, vms, groups = _place(scenario, number, undeployed, absent)
     pes, capacity = _share_machines(scenario, vms, groups)
     order = [
         order_placement(
@@ -109,17 +113,7 @@ def lay_out(scenario: Scenario, asleep: Collection[str] = (), absent: Collection
         )
         for group in groups
     ]
-    part, whole = np.zeros(len(instances)), np.ones(len(instances))
-    allocate = find_allocation(scenario.allocation)
-    for group in groups:
-        shares = [Share(v.ipe, v.weight, members[i], v.queue) for i in group for v in [instances[i].vertex]]
-        for i, (upper, lower) in zip(group, allocate(shares), strict=True):
-            if not (upper > 0.0 and lower > 0.0):
-                raise InvalidInput(
-                    f'allocation "{scenario.allocation}" gives vertex "{instances[i].name}" {upper:g} of {lower:g}',
-                    hint="every vertex needs a part above 0: without one it would never run",
-                )
-            part[i], whole[i] = upper, lower
+    part, whole = _allocate(scenario.allocation, instances, groups, members)
     return Layout(
         instances=instances,
         rank=_rank_names(instances),
@@ -143,6 +137,24 @@ def lay_out(scenario: Scenario, asleep: Collection[str] = (), absent: Collection
         pes=pes,
         capacity=capacity,
     )
+
+
+def _allocate(
+    name: str, instances: list[Instance], groups: list[list[int]], members: list[tuple[int, ...]]
+) -> tuple[Floats, Floats]:
+    """members: the queries that each vertex works for."""
+    part, whole = np.zeros(len(instances)), np.ones(len(instances))
+    allocate = find_allocation(name)
+    for group in groups:
+        shares = [Share(v.ipe, v.weight, members[i], v.queue) for i in group for v in [instances[i].vertex]]
+        for i, (upper, lower) in zip(group, allocate(shares), strict=True):
+            if not (upper > 0.0 and lower > 0.0):
+                raise InvalidInput(
+                    f'allocation "{name}" gives vertex "{instances[i].name}" {upper:g} of {lower:g}',
+                    hint="every vertex needs a part above 0: without one it would never run",
+                )
+            part[i], whole[i] = upper, lower
+    return part, whole
 
 
 def _rank_names(instances: list[Instance]) -> Ints:
@@ -193,10 +205,10 @@ def _find_families(
         parent[root(own[start])] = root(own[end])
     families = [root(query) for query in own]
     works_for: list[tuple[int, ...]] = [(query,) for query in own]
-    return families, _tell_sharers(works_for, shared, edges) if shared else works_for
+    return families, _find_sharers(works_for, shared, edges) if shared else works_for
 
 
-def _tell_sharers(
+def _find_sharers(
     works_for: list[tuple[int, ...]], shared: list[tuple[int, int]], edges: list[tuple[int, int, float]]
 ) -> list[tuple[int, ...]]:
     """What leads to a vertex of another query works for that query too."""
@@ -224,7 +236,7 @@ def _number_producers(kind: Ints, family: list[int]) -> tuple[Ints, Ints]:
 
 
 def _place(
-    scenario: Scenario, number: dict[tuple[str, int, str], int], asleep: Collection[str], absent: Collection[str]
+    scenario: Scenario, number: dict[tuple[str, int, str], int], undeployed: Collection[str], absent: Collection[str]
 ) -> tuple[Ints, list[int], list[list[int]]]:
     """One placement for each machine, also for those that hold nothing, or one for each query on it."""
     vm_number = {vm.name: place for place, vm in enumerate(scenario.vms)}
@@ -241,7 +253,7 @@ def _place(
             if name not in vm_number:
                 hint = suggest_name(name, vm_number)
                 raise InvalidInput(f'query "{query.name}": machine "{name}" does not exist', hint=hint)
-            if name not in absent and query.name not in asleep:
+            if name not in absent and query.name not in undeployed:
                 vm = vm_number[name]
                 homes.append((vertex.id, (vm,) if scenario.placements == "vm" else (vm, query_number)))
         for copy in range(query.copies):
@@ -271,7 +283,7 @@ def _share_machines(scenario: Scenario, vms: list[int], groups: list[list[int]])
 def _count_paths(consumer: int, slot: Ints, width: int, inputs_of: list[list[int]], source: Ints, kind: Ints) -> Floats:
     """From each producer of the family to the consumer; at least 1, so that nothing is divided by zero."""
     ways: dict[int, int] = {}
-    for vertex in _upstream(consumer, inputs_of, source):  # successors before their predecessors
+    for vertex in find_upstream(consumer, inputs_of, source):  # successors before their predecessors
         ways[vertex] = ways.get(vertex, 0) or int(vertex == consumer)
         for edge in inputs_of[vertex]:
             before = int(source[edge])
@@ -283,10 +295,11 @@ def _count_paths(consumer: int, slot: Ints, width: int, inputs_of: list[list[int
     return np.maximum(paths, 1.0)
 
 
-def _upstream(consumer: int, inputs_of: list[list[int]], source: Ints) -> list[int]:
+def find_upstream(last: int, inputs_of: list[list[int]], source: Ints) -> list[int]:
+    """A vertex and all that leads to it, each after those that it leads to."""
     order: list[int] = []
     seen: set[int] = set()
-    stack: list[tuple[int, bool]] = [(consumer, False)]
+    stack: list[tuple[int, bool]] = [(last, False)]
     while stack:
         vertex, done = stack.pop()
         if done:

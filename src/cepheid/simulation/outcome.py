@@ -1,4 +1,4 @@
-"""What came of a simulation, in the words of people: per consumer, per vertex, per machine, per minute."""
+"""The results of a simulation, for people: per consumer, per vertex, per machine, per minute."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from cepheid.simulation.hosting import homeless
+from cepheid.simulation.hosting import find_unhosted
 from cepheid.simulation.layout import Layout
 from cepheid.simulation.network import build_network
 from cepheid.simulation.scenario import Scenario
@@ -26,7 +26,7 @@ class Minute:
 
 @dataclass(frozen=True, slots=True)
 class ConsumerOutcome:
-    """Throughput is in events of producers, not of what came of them.  Percentiles are over event sets, by their
+    """Throughput is in events of producers, not in results.  Percentiles are over event sets, by their
     size."""
 
     query: str
@@ -151,7 +151,7 @@ class Outcome:
 
     def unhosted(self) -> list[str]:
         """Machines that no server has room for: what is placed on them did not run."""
-        return sorted(homeless(self.scenario))
+        return sorted(find_unhosted(self.scenario))
 
     def as_json(self) -> dict[str, Any]:
         """What `cepheid simulate --json` prints."""

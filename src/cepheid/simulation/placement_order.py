@@ -1,4 +1,4 @@
-"""In which order the vertices of a placement are looked at.
+"""The order in which the vertices of a placement have their turns.
 
 First those without a predecessor in the placement, sorted by id as text ("spout10" before "spout2"); then breadth
 first: a vertex joins as soon as all its predecessors are in the list.  CEPSim means *all* predecessors: a vertex with

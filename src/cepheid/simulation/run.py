@@ -1,4 +1,4 @@
-"""A simulation under way: it goes on by ticks, and changes between them."""
+"""A running simulation: it advances by ticks, and changes between them."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ import numpy as np
 from cepheid.errors import InvalidInput
 from cepheid.simulation.changes import Situation, decide_effects, first_situation
 from cepheid.simulation.clock import Tick, ticks_of
-from cepheid.simulation.hosting import homeless
+from cepheid.simulation.hosting import find_unhosted
 from cepheid.simulation.layout import Layout, lay_out
 from cepheid.simulation.reference.engine import ReferenceEngine
-from cepheid.simulation.reference.scheduling import BUILT_IN, find_scheduler
-from cepheid.simulation.scenario import Change, Scenario
+from cepheid.simulation.reference.schedulers import find_scheduler
+from cepheid.simulation.scenario import Scenario, ScenarioChange
 from cepheid.simulation.tally import Floats, Tally
 
 EngineName = Literal["compiled", "reference"]
 
 
-class Engine(Protocol):
-    """What both engines offer; ticks and vertices are told by their numbers."""
+class SimulationEngine(Protocol):
+    """What both engines offer; ticks and vertices are passed as numbers."""
 
     tally: Tally
 
@@ -32,7 +32,7 @@ class Engine(Protocol):
     def waiting(self) -> Floats: ...
 
 
-class Run:
+class SimulationRun:
     """tick: the next one to run.  alive_s: for how long each machine was there."""
 
     def __init__(self, scenario: Scenario, engine: EngineName = "compiled") -> None:
@@ -43,7 +43,7 @@ class Run:
         self.situation = first_situation(scenario)
         self.layout = self._lay_out()
         self.engine_name = choose_engine(engine, scenario)
-        self.engine: Engine = make_engine(self.engine_name, scenario, self.layout, self.ticks)
+        self.engine: SimulationEngine = make_engine(self.engine_name, scenario, self.layout, self.ticks)
         self.alive_s: Floats = np.zeros(len(scenario.vms))
 
     @property
@@ -65,7 +65,7 @@ class Run:
         self.alive_s[[vm.name not in absent for vm in self.situation.scenario.vms]] += gone
         self.tick = until
 
-    def change(self, change: Change) -> None:
+    def change(self, change: ScenarioChange) -> None:
         """At the beginning of the next tick."""
         if self.is_over:
             return
@@ -90,20 +90,19 @@ class Run:
     @property
     def absent(self) -> frozenset[str]:
         """Machines that are not there, also those that no host has room for."""
-        return self.situation.absent | homeless(self.situation.scenario, self.situation.absent)
+        return self.situation.absent | find_unhosted(self.situation.scenario, self.situation.absent)
 
     def _lay_out(self) -> Layout:
-        return lay_out(self.situation.scenario, self.situation.asleep, self.absent)
+        return lay_out(self.situation.scenario, self.situation.undeployed, self.absent)
 
 
 def choose_engine(asked: EngineName, scenario: Scenario) -> EngineName:
-    """Schedulers written by users are Python: they run on the reference engine."""
-    if scenario.scheduler != "micro_batch" or scenario.fidelity == "cepsim":
-        find_scheduler(scenario.scheduler)
-    return asked if scenario.scheduler in BUILT_IN else "reference"
+    """A scheduler without a compiled twin, such as those of users, runs on the reference engine."""
+    scheduler = find_scheduler(scenario.scheduler, scenario.fidelity)
+    return asked if scenario.fidelity in scheduler.kernels else "reference"
 
 
-def make_engine(name: EngineName, scenario: Scenario, layout: Layout, ticks: list[Tick]) -> Engine:
+def make_engine(name: EngineName, scenario: Scenario, layout: Layout, ticks: list[Tick]) -> SimulationEngine:
     if name == "reference":
         return ReferenceEngine(scenario, layout, ticks)
     from cepheid.simulation.compiled.engine import CompiledEngine

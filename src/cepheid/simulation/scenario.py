@@ -9,14 +9,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from cepheid.simulation.arrivals.arrivals import Arrivals
+from cepheid.simulation.arrivals.arrivals import ArrivalProcess
 
 Kind = Literal["producer", "operator", "window", "consumer"]
 Fidelity = Literal["cepsim", "corrected"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Vertex:
+class ScenarioVertex:
     """ipe: instructions per event.  queue: how many events each of its input queues holds, 0: any number.
 
     Producers: `limited` ones take in what there is room for; what they leave outside comes later, or never (`sheds`).
@@ -30,7 +30,7 @@ class Vertex:
     ipe: float
     queue: float = 0.0
     weight: float = 1.0
-    arrivals: Arrivals | None = None
+    arrivals: ArrivalProcess | None = None
     limited: bool = True
     sheds: bool = False
     window_s: float = 0.0
@@ -42,7 +42,7 @@ class Vertex:
 
 
 @dataclass(frozen=True, slots=True)
-class Edge:
+class ScenarioEdge:
     source: str
     target: str
     selectivity: float = 1.0
@@ -53,8 +53,8 @@ class Query:
     """placement: the machine of each vertex, by its id."""
 
     name: str
-    vertices: tuple[Vertex, ...]
-    edges: tuple[Edge, ...]
+    vertices: tuple[ScenarioVertex, ...]
+    edges: tuple[ScenarioEdge, ...]
     placement: Mapping[str, str]
     copies: int = 1
 
@@ -93,7 +93,7 @@ class Vm:
 class Link:
     """How messages travel between two places: names of machines, datacentres or clouds; the nearest description holds.
 
-    bandwidth_mbps: 0 is as much as one likes; otherwise messages on the link wait for each other.
+    bandwidth_mbps: 0 is unlimited; otherwise messages on the link wait for each other.
     """
 
     source: str
@@ -105,7 +105,7 @@ class Link:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MicroBatch:
-    """Spark's way to run: every `interval_s`, or as soon as the batch before is done, everything that has come.
+    """As Spark runs: every `interval_s`, or as soon as the previous batch is done, all events that have arrived.
 
     overhead_s: what a batch costs before its first event.  max_events: most events of one producer in a batch, 0: any.
     """
@@ -116,7 +116,7 @@ class MicroBatch:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
+class ScenarioChange:
     """Something that happens at a time of the run: see changes.py for what each action does."""
 
     at_s: float
@@ -152,4 +152,4 @@ class Scenario:
     datacentres: tuple[Datacentre, ...] = ()
     links: tuple[Link, ...] = ()
     micro_batch: MicroBatch = field(default_factory=MicroBatch)
-    changes: tuple[Change, ...] = ()
+    changes: tuple[ScenarioChange, ...] = ()

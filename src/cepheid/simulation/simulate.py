@@ -7,14 +7,14 @@ import time
 from collections.abc import Callable
 
 from cepheid.simulation.equal_machines import merge_equal, spread
-from cepheid.simulation.hosting import homeless
+from cepheid.simulation.hosting import find_unhosted
 from cepheid.simulation.layout import lay_out
 from cepheid.simulation.outcome import Outcome
-from cepheid.simulation.run import EngineName, Run, choose_engine
+from cepheid.simulation.run import EngineName, SimulationRun, choose_engine
 from cepheid.simulation.scenario import Scenario
 
-Progress = Callable[[float], None]  # told how much is done, 0 to 1
-STEPS = 100  # how often progress is told
+Progress = Callable[[float], None]  # called with how much is done, 0 to 1
+STEPS = 100  # how often progress is reported
 
 
 def simulate(
@@ -26,12 +26,12 @@ def simulate(
     """merges_equal: machines that are equal in everything are simulated once."""
     load_engine(engine, scenario)
     began = time.perf_counter()
-    merged = merge_equal(scenario, homeless(scenario)) if merges_equal else None
-    run = Run(merged.scenario if merged else scenario, engine)
+    merged = merge_equal(scenario, find_unhosted(scenario)) if merges_equal else None
+    run = SimulationRun(merged.scenario if merged else scenario, engine)
     play(run, progress)
     situation, layout, tally, alive_s = run.situation, run.layout, run.engine.tally, run.alive_s
     if merged is not None:
-        layout = lay_out(scenario, situation.asleep, homeless(scenario))
+        layout = lay_out(scenario, situation.undeployed, find_unhosted(scenario))
         tally, alive_s = spread(merged, tally, run.layout, layout), alive_s[merged.model_of_vm]
     return Outcome(
         scenario if merged else situation.scenario,
@@ -50,10 +50,10 @@ def load_engine(name: EngineName, scenario: Scenario) -> None:
     if choose_engine(name, scenario) == "compiled":
         from cepheid.simulation.compiled.warm_up import load_kernel
 
-        load_kernel(scenario.fidelity, "micro_batch" if scenario.scheduler == "micro_batch" else "dynamic")
+        load_kernel(scenario.fidelity, scenario.scheduler)
 
 
-def play(run: Run, progress: Progress | None = None) -> None:
+def play(run: SimulationRun, progress: Progress | None = None) -> None:
     """To the end, with every change of the scenario at the first tick that begins at its time or later."""
     changes = sorted(run.situation.scenario.changes, key=lambda change: change.at_s)
     step = max(1, len(run.ticks) // STEPS)

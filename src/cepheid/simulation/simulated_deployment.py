@@ -18,8 +18,8 @@ from cepheid.deployment import Action, AddMachine, Deploy, Move, RemoveMachine, 
 from cepheid.errors import InvalidInput, NotSupportedYet
 from cepheid.measurement import MachineMeasurement, Observation, QueryMeasurement, VertexMeasurement
 from cepheid.simulation.layout import CONSUMER
-from cepheid.simulation.run import EngineName, Run
-from cepheid.simulation.scenario import Change, Query, Scenario, Vm
+from cepheid.simulation.run import EngineName, SimulationRun
+from cepheid.simulation.scenario import Query, Scenario, ScenarioChange, Vm
 from cepheid.simulation.tally import Floats
 
 
@@ -29,7 +29,7 @@ class SimulatedDeployment:
     def __init__(self, scenario: Scenario, engine: EngineName = "compiled") -> None:
         if scenario.fidelity != "corrected":
             raise InvalidInput("CEPSim cannot change while it runs", hint='set fidelity = "corrected"')
-        self.run = Run(scenario, engine)
+        self.run = SimulationRun(scenario, engine)
         self._changes = sorted(scenario.changes, key=lambda change: change.at_s)
         self._seen: dict[str, Floats] = {}
         self._seen_at = self.run.now_s
@@ -88,7 +88,7 @@ class SimulatedDeployment:
         loses: Literal["queues", "nothing"] = "queues",
     ) -> None:
         self.run.change(
-            Change(
+            ScenarioChange(
                 at_s=self.now_s,
                 action=action,
                 query=query,

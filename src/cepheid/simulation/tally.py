@@ -42,7 +42,7 @@ class Tally:
     seconds: npt.NDArray[np.uint8]  # [c, s] 1: something was consumed in that second
     bins: npt.NDArray[np.float32]  # [c, BINS] events by latency
     processed: Floats  # [n, m] events
-    waiting: Floats  # [n, m] sum of queue lengths, looked at once a second
+    waiting: Floats  # [n, m] sum of queue lengths, sampled once a second
     most_waiting: Floats  # [n, m]
     looks: npt.NDArray[np.int64]  # [m] how often was looked
     dropped: Floats  # [n]

@@ -11,7 +11,7 @@ Floats = npt.NDArray[np.float64]
 
 
 @runtime_checkable
-class Arrivals(Protocol):
+class ArrivalProcess(Protocol):
     """A value: what it gives depends on its fields, the times, and which copy of the query asks, on nothing else."""
 
     def amounts(self, edges_ms: Floats, copy: int) -> Floats:

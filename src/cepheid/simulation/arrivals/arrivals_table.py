@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any, get_type_hints
 
 from cepheid.errors import InvalidInput, suggest_name
-from cepheid.simulation.arrivals.arrivals import Arrivals
+from cepheid.simulation.arrivals.arrivals import ArrivalProcess
 from cepheid.simulation.arrivals.field_checks import check_seed, refuse_unknown
 from cepheid.simulation.arrivals.kinds import ARRIVALS
 from cepheid.simulation.arrivals.randomised import Randomised
 
 
-def make_arrivals(table: Mapping[str, Any], folder: Path) -> Arrivals:
+def make_arrivals(table: Mapping[str, Any], folder: Path) -> ArrivalProcess:
     """kind: left out, the same rate all the time.  random, seed: any kind can be the mean of a random one.  folder:
     where paths of the table begin."""
     keys = dict(table)
@@ -37,7 +37,7 @@ def make_arrivals(table: Mapping[str, Any], folder: Path) -> Arrivals:
     return Randomised(around, seed) if is_random else around
 
 
-def _make(kind: str, made: type[Any], keys: dict[str, Any], folder: Path) -> Arrivals:
+def _make(kind: str, made: type[Any], keys: dict[str, Any], folder: Path) -> ArrivalProcess:
     if hasattr(made, "from_table"):
         return made.from_table(keys, folder)
     known = {each.name: each for each in fields(made)}

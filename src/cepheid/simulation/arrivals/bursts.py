@@ -10,15 +10,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Self
 
-from cepheid.simulation.arrivals.arrivals import Floats
 from cepheid.simulation.arrivals.field_checks import check_length, check_rate
-from cepheid.simulation.arrivals.rate_curve import RateCurve
+from cepheid.simulation.arrivals.rate_curve import CurvedArrivals, RateCurve
 
 STUDY_PEAK = 1.5  # times the steady rate
 
 
 @dataclass(frozen=True, slots=True)
-class Bursts:
+class Bursts(CurvedArrivals):
     """burst_rate_per_s: left out, as the study has it.  repeats: after the recovery all but the warm-up comes again;
     otherwise the steady rate stays."""
 
@@ -38,15 +37,9 @@ class Bursts:
         for name in ("warm_up_s", "steady_s", "recovery_s"):
             check_length("bursts", name, getattr(self, name), may_be_zero=True)
 
-    def amounts(self, edges_ms: Floats, copy: int) -> Floats:  # noqa: ARG002 (copies are alike)
-        return self._curve().amounts(edges_ms)
-
     def scaled(self, factor: float) -> Self:
         burst = None if self.burst_rate_per_s is None else self.burst_rate_per_s * factor
         return replace(self, rate_per_s=self.rate_per_s * factor, burst_rate_per_s=burst)
-
-    def mean_rate(self, duration_s: float) -> float:
-        return self._curve().mean_rate(duration_s)
 
     def _curve(self) -> RateCurve:
         rate = self.rate_per_s

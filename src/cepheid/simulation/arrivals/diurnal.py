@@ -8,9 +8,8 @@ from typing import Self
 import numpy as np
 
 from cepheid.errors import InvalidInput
-from cepheid.simulation.arrivals.arrivals import Floats
 from cepheid.simulation.arrivals.field_checks import check_length, check_rate
-from cepheid.simulation.arrivals.rate_curve import RateCurve
+from cepheid.simulation.arrivals.rate_curve import CurvedArrivals, RateCurve
 
 HOURS = 24
 # Share of the buses that are out at 0:00, 1:00, ...: they leave from 6 to 9, come in from 19 to 3 (demo/bus_feed.py)
@@ -21,7 +20,7 @@ BUS_DAY = (
 
 
 @dataclass(frozen=True, slots=True)
-class Diurnal:
+class Diurnal(CurvedArrivals):
     """rate_per_s: the mean of a day.  hours: how the hours compare, at 0:00, 1:00, ...; left out, the buses' day.
     start_hour: when the source begins.  day_s: how long a day takes; shorter ones show more days in less time."""
 
@@ -43,14 +42,8 @@ class Diurnal:
         if not any(self.hours):
             raise InvalidInput('arrivals "diurnal": all "hours" are 0', hint="at least one has to be more")
 
-    def amounts(self, edges_ms: Floats, copy: int) -> Floats:  # noqa: ARG002 (copies are alike)
-        return self._curve().amounts(edges_ms)
-
     def scaled(self, factor: float) -> Self:
         return replace(self, rate_per_s=self.rate_per_s * factor)
-
-    def mean_rate(self, duration_s: float) -> float:
-        return self._curve().mean_rate(duration_s)
 
     def _curve(self) -> RateCurve:
         """A day from the start hour on."""

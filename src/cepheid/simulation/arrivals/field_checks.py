@@ -1,4 +1,4 @@
-"""What rates, lengths and seeds of arrivals may be, told with the kind and the name of the field."""
+"""Checks of rates, lengths and seeds of arrivals; a message names the kind and the field."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from cepheid.errors import InvalidInput, suggest_name
 
 
 def check_rate(kind: str, name: str, value: Any) -> None:
-    """Nothing may come, less than nothing not."""
+    """Zero is allowed, negative rates are not."""
     if not _is_number(value) or value < 0.0:
         raise InvalidInput(f'arrivals "{kind}": "{name}" is {value!r}', hint="events per second, 0 or more")
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Self
 
-from cepheid.simulation.arrivals.arrivals import Floats
 from cepheid.simulation.arrivals.field_checks import check_length, check_rate
-from cepheid.simulation.arrivals.rate_curve import RateCurve
+from cepheid.simulation.arrivals.rate_curve import CurvedArrivals, RateCurve
 
 
 @dataclass(frozen=True, slots=True)
-class Increase:
+class Increase(CurvedArrivals):
     """rate_per_s: the greatest, reached after duration_s."""
 
     rate_per_s: float
@@ -21,14 +20,8 @@ class Increase:
         check_rate("increase", "rate_per_s", self.rate_per_s)
         check_length("increase", "duration_s", self.duration_s)
 
-    def amounts(self, edges_ms: Floats, copy: int) -> Floats:  # noqa: ARG002 (copies are alike)
-        return self._curve().amounts(edges_ms)
-
     def scaled(self, factor: float) -> Self:
         return replace(self, rate_per_s=self.rate_per_s * factor)
-
-    def mean_rate(self, duration_s: float) -> float:
-        return self._curve().mean_rate(duration_s)
 
     def _curve(self) -> RateCurve:
         return RateCurve((0.0, self.duration_s), (0.0,), (self.rate_per_s,))

@@ -10,12 +10,12 @@ from typing import Self
 
 import numpy as np
 
-from cepheid.simulation.arrivals.arrivals import Arrivals, Floats
+from cepheid.simulation.arrivals.arrivals import ArrivalProcess, Floats
 
 
 @dataclass(frozen=True, slots=True)
 class Randomised:
-    around: Arrivals
+    around: ArrivalProcess
     seed: int = 1
 
     def amounts(self, edges_ms: Floats, copy: int) -> Floats:

@@ -57,3 +57,18 @@ class RateCurve:
 
     def mean_rate(self, duration_s: float) -> float:
         return float(self.arrived_by(np.array([duration_s]))[0]) / duration_s
+
+
+class CurvedArrivals:
+    """Kinds of arrivals that are a curve: what they have in common."""
+
+    __slots__ = ()
+
+    def _curve(self) -> RateCurve:
+        raise NotImplementedError
+
+    def amounts(self, edges_ms: Floats, copy: int) -> Floats:  # noqa: ARG002 (copies are alike)
+        return self._curve().amounts(edges_ms)
+
+    def mean_rate(self, duration_s: float) -> float:
+        return self._curve().mean_rate(duration_s)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from cepheid.simulation.arrivals.arrivals import Arrivals
+from cepheid.simulation.arrivals.arrivals import ArrivalProcess
 from cepheid.simulation.clock import Tick, iteration_edges
 from cepheid.simulation.scenario import Scenario
 
@@ -16,10 +16,10 @@ MOST_BYTES = 64 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class ArrivalSource:
     """A producer that began in that tick, on a placement of that capacity: this fixes when it is asked."""
 
-    arrivals: Arrivals
+    arrivals: ArrivalProcess
     copy: int
     tick: int
     capacity: float
@@ -28,26 +28,26 @@ class Source:
 
 @dataclass(slots=True)
 class Amounts:
-    """Arrivals only tell the whole course at once, so a table that would be too large is told again for each part."""
+    """A table that would be too large is filled part by part."""
 
     ticks: list[Tick]
-    sources: list[Source] = field(default_factory=list)
+    sources: list[ArrivalSource] = field(default_factory=list)
     table: Floats = field(default_factory=lambda: np.zeros((1, 1)))
     first: int = 0  # the iteration of its first column
-    told: tuple[int, int, int] = (0, 0, 0)  # sources, from tick, to tick
+    filled: tuple[int, int, int] = (0, 0, 0)  # sources, from tick, to tick
 
     def most_ticks(self, scenario: Scenario) -> int:
         return max(MOST_BYTES // (8 * scenario.iterations * max(len(self.sources), 1)), 1)
 
-    def tell(self, scenario: Scenario, first: int, last: int) -> None:
+    def fill(self, scenario: Scenario, first: int, last: int) -> None:
         """For ticks first..last-1; all of them, if that is not too much."""
         if not self.sources:
             return
         if self.most_ticks(scenario) >= len(self.ticks):
             first, last = 0, len(self.ticks)
-        if self.told == (len(self.sources), first, last):
+        if self.filled == (len(self.sources), first, last):
             return
-        self.told = (len(self.sources), first, last)
+        self.filled = (len(self.sources), first, last)
         self.first, beyond = first * scenario.iterations, last * scenario.iterations
         self.table = np.zeros((len(self.sources), beyond - self.first))
         edges: dict[tuple[int, float, int], Floats] = {}

@@ -6,9 +6,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from cepheid.simulation.compiled.counts import Counts
+from cepheid.simulation.compiled.counts import TallyArrays
 from cepheid.simulation.compiled.lanes import Lane
-from cepheid.simulation.compiled.mail import hand_over
+from cepheid.simulation.compiled.messages import hand_over
 from cepheid.simulation.compiled.options import kernel
 from cepheid.simulation.compiled.pool import FREE, LEFT, NONE, Pool, free_node, make_pool
 from cepheid.simulation.compiled.tables import Tables
@@ -16,7 +16,7 @@ from cepheid.simulation.layout import WINDOW
 
 KEPT_OF_VERTICES = ("has_begun", "ipe", "total", "busy_until", "blocked_until")
 KEPT_OF_EDGES = ("selectivity", "queue", "limit", "under_way")
-KEPT_OF_PLACES = ("last_asked", "halted_until", "overhead", "next_trigger", "mail_head", "mail_tail")
+KEPT_OF_PLACES = ("last_asked", "halted_until", "overhead", "next_trigger", "first_message", "last_message")
 
 
 def carry_over(old: Tables, new: Tables) -> None:
@@ -38,7 +38,7 @@ def carry_over(old: Tables, new: Tables) -> None:
     for start, end, new_start in zip(starts, [*starts[1:], len(old.queues)], new_starts, strict=True):
         new.queues[new_start : new_start + end - start] = old.queues[start:end]
     for place in range(len(old.places)):
-        if _order_of(old, place) == _order_of(new, place):  # else a batch begins anew with what is still waiting
+        if _order_of(old, place) == _order_of(new, place):  # else a batch starts again with what is still waiting
             new.places["batch_stage"][place] = old.places["batch_stage"][place]
 
 
@@ -52,7 +52,7 @@ def _queue_starts(tables: Tables, edges: int) -> list[int]:
     return [0, edges, len(tables.edges), len(tables.edges) + len(tables.windows)]
 
 
-def tell_delays(tables: Tables) -> None:
+def update_delays(tables: Tables) -> None:
     """Of each placement: not before when the last of its vertices is free."""
     for name in ("busy_until", "blocked_until"):
         placed = tables.vertices["place"] != NONE
@@ -60,7 +60,7 @@ def tell_delays(tables: Tables) -> None:
 
 
 def join_pools(lanes: list[Lane], tables: Tables, stride: int) -> Pool:
-    """One pool for all, wide enough for every family: nodes are numbered through."""
+    """One pool for all, wide enough for every family, with nodes numbered consecutively."""
     if len(lanes) == 1 and len(lanes[0].pool.whole) >= stride:
         return lanes[0].pool
     joined = make_pool(sum(len(lane.pool.nodes) for lane in lanes), stride)
@@ -74,7 +74,7 @@ def join_pools(lanes: list[Lane], tables: Tables, stride: int) -> Pool:
             _shift(nodes[name], shift)
         joined.nodes[shift : shift + count] = nodes
         totals[shift : shift + count, :width] = lane.pool.totals.reshape(-1, width)
-        for name in ("mail_head", "mail_tail"):
+        for name in ("first_message", "last_message"):
             links = tables.places[name][lane.groups.places]
             _shift(links, shift)
             tables.places[name][lane.groups.places] = links
@@ -112,19 +112,19 @@ def find_last(pool: Pool, node: int) -> int:
 
 
 @kernel
-def reroute(tables: Tables, counts: Counts, pool: Pool) -> None:
+def reroute(tables: Tables, counts: TallyArrays, pool: Pool) -> None:
     """Messages on their way follow their vertex."""
     first, last = NONE, NONE
     for number in range(len(tables.places)):
         place = tables.places[number]
-        if place.mail_head != NONE:
+        if place.first_message != NONE:
             if last == NONE:
-                first = place.mail_head
+                first = place.first_message
             else:
-                pool.nodes[last].next = place.mail_head
-            last = place.mail_tail
-        place.mail_head = NONE
-        place.mail_tail = NONE
+                pool.nodes[last].next = place.first_message
+            last = place.last_message
+        place.first_message = NONE
+        place.last_message = NONE
     while first != NONE:
         behind = pool.nodes[first].next
         hand_over(tables, counts, pool, first)

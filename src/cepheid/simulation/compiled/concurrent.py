@@ -6,80 +6,34 @@ from typing import Any
 
 import numpy as np
 
-from cepheid.simulation.compiled.counts import Counts
-from cepheid.simulation.compiled.course import begin_tick, end_tick
-from cepheid.simulation.compiled.lanes import BEGINS, ITERATES, RUNS, Groups
-from cepheid.simulation.compiled.mail import empty_outbox, receive_until
-from cepheid.simulation.compiled.options import inlined, kernel, pasted
-from cepheid.simulation.compiled.pool import ERROR, NO_ERROR, NONE, TOO_LATE, Pool, has_nodes
-from cepheid.simulation.compiled.producing import ask_producers, instructions_in, share_of_iteration
-from cepheid.simulation.compiled.queues import NEARLY_NOTHING
-from cepheid.simulation.compiled.room import HARD, find_need, find_room
-from cepheid.simulation.compiled.seats import next_seat
+from cepheid.simulation.compiled.counts import TallyArrays
+from cepheid.simulation.compiled.lanes import RUNS, STARTS, Groups
+from cepheid.simulation.compiled.messages import receive_until
+from cepheid.simulation.compiled.options import inline_in_kernel, kernel, njit_inlined
+from cepheid.simulation.compiled.pool import ERROR, NONE, TOO_LATE, Pool, has_nodes
+from cepheid.simulation.compiled.room import HARD, find_room
 from cepheid.simulation.compiled.sending import CONCURRENT
-from cepheid.simulation.compiled.tables import Course, Tables
+from cepheid.simulation.compiled.tables import Tables, TickTable
+from cepheid.simulation.compiled.tick_loop import run_iterations, run_ticks
 from cepheid.simulation.compiled.vertex_run import nodes_needed, run_vertex
+from cepheid.simulation.compiled.work import find_work
 from cepheid.simulation.layout import WINDOW
-
-WORTH_RUNNING = 1.0
 
 
 @kernel
 def run_concurrently(
-    tables: Tables, counts: Counts, course: Course, groups: Groups, pool: Pool, first: int, last: int
+    tables: Tables, counts: TallyArrays, tick_table: TickTable, groups: Groups, pool: Pool, first: int, last: int
 ) -> bool:
     """Ticks first..last-1.  False: not done, more nodes are needed."""
-    state = groups.state[0]
-    while state.group < len(groups.begins) - 1:
-        while state.tick < last:
-            while state.member < groups.begins[state.group + 1]:
-                if not run_tick(tables, counts, course, pool, state, groups.places[state.member]):
-                    return False
-                if pool.state[ERROR] != NO_ERROR:
-                    return True
-                state.member += 1
-            empty_outbox(tables, counts, pool)
-            end_tick(tables, counts, course, groups, state)
-            state.member = groups.begins[state.group]
-            state.tick += 1
-        state.group += 1
-        state.member = groups.begins[state.group]
-        state.tick = first
-    return True
+    return run_ticks(run_tick, tables, counts, tick_table, groups, pool, first, last)
 
 
-@pasted
-def run_tick(tables: Tables, counts: Counts, course: Course, pool: Pool, state: Any, number: int) -> bool:
-    place = tables.places[number]
-    if state.stage == BEGINS:
-        begin_tick(counts, course, place, number, state.tick)
-        if place.order == place.order_end:
-            return True
-        state.start = course.start_s[state.tick] * 1000.0
-        state.iteration = 0
-        state.stage = ITERATES
-    instructions = instructions_in(course, state.tick, place.capacity, place.pes)
-    while state.iteration < course.iterations:
-        amount = share_of_iteration(course, instructions, state.iteration, HARD)
-        end = state.start + amount / (place.capacity * place.pes * 1000.0)
-        if state.stage == ITERATES:
-            if not has_nodes(pool, place.sources_end - place.sources):
-                return False
-            ask_producers(tables, course, pool, place, state.tick, state.iteration, state.start, HARD)
-            begin_processors(tables, place, amount, state.start)
-            state.seat = 0
-            state.stage = RUNS
-        is_up = state.start >= place.halted_until
-        if is_up and not run_processors(tables, counts, course, pool, state, place, amount, end):
-            return False
-        state.start = end
-        state.iteration += 1
-        state.stage = ITERATES
-    state.stage = BEGINS
-    return True
+@inline_in_kernel
+def run_tick(tables: Tables, counts: TallyArrays, tick_table: TickTable, pool: Pool, state: Any, number: int) -> bool:
+    return run_iterations(run_processors, HARD, tables, counts, tick_table, pool, state, number)
 
 
-@inlined
+@njit_inlined
 def begin_processors(tables: Tables, place: Any, amount: float, start: float) -> None:
     place.busy_before = place.busy_until
     for at in range(place.processors, place.processors + int(place.pes)):
@@ -88,7 +42,7 @@ def begin_processors(tables: Tables, place: Any, amount: float, start: float) ->
         processor.left = amount / place.pes
 
 
-@inlined
+@njit_inlined
 def find_earliest(tables: Tables, place: Any) -> int:
     found = NONE
     for at in range(place.processors, place.processors + int(place.pes)):
@@ -98,38 +52,42 @@ def find_earliest(tables: Tables, place: Any) -> int:
     return found
 
 
-@pasted
+@inline_in_kernel
 def run_processors(
-    tables: Tables, counts: Counts, course: Course, pool: Pool, state: Any, place: Any, amount: float, end: float
+    tables: Tables, counts: TallyArrays, tick_table: TickTable, pool: Pool, state: Any, place_number: int
 ) -> bool:
-    """simple: everyone once, in order, on the earliest free processor.  dynamic: round and round, those that have
+    """simple: each vertex once, in order, on the earliest free processor.  dynamic: round and round, those that have
     work."""
-    minutes, seats, seat = counts.used.shape[1], place.order_end - place.order, state.seat
+    place = tables.places[place_number]
+    if state.stage == STARTS:
+        begin_processors(tables, place, state.amount, state.start)
+        state.stage = RUNS
+    minutes, count, position = counts.used.shape[1], place.order_end - place.order, state.position
     speed = place.capacity * 1000.0
     while True:
         earliest = find_earliest(tables, place)
-        if earliest == NONE or (course.is_simple and seat >= seats):
+        if earliest == NONE or (tick_table.once_each and position >= count):
             return True
         processor = tables.processors[earliest]
         now = processor.cursor
         receive_until(tables, pool, place, now)
-        if course.is_simple:
-            number = tables.order[place.order + seat]
+        if tick_table.once_each:
+            number = tables.order[place.order + position]
             vertex = tables.vertices[number]
             if vertex.blocked_until > now:
-                seat += 1
+                position += 1
                 continue
             room = find_room(tables, vertex, HARD)
-            instructions = vertex.part * (amount / vertex.whole)
+            instructions = vertex.part * (state.amount / vertex.whole)
         else:
-            found, needed, room = find_work(tables, place, seat, seats, now)
+            found, needed, room = find_work(tables, place, position, count, now, HARD)
             if found == NONE:
-                wait(tables, pool, place, processor, now, end, speed)
+                wait(tables, pool, place, processor, now, state.end, speed)
                 continue
-            seat = found
-            number = tables.order[place.order + seat]
+            position = found
+            number = tables.order[place.order + position]
             vertex = tables.vertices[number]
-            allotment = vertex.part * (amount / vertex.whole)
+            allotment = vertex.part * (state.amount / vertex.whole)
             instructions = max(0.0, needed)
             if allotment < instructions:
                 instructions = allotment
@@ -141,9 +99,9 @@ def run_processors(
             pool.state[ERROR] = TOO_LATE
             return True
         if not has_nodes(pool, nodes_needed(tables, vertex, now)):
-            state.seat = seat
+            state.position = position
             return False
-        run_vertex(tables, counts, course, pool, number, instructions, now, until, minute, room, CONCURRENT)
+        run_vertex(tables, counts, tick_table, pool, number, instructions, now, until, minute, room, CONCURRENT)
         vertex.busy_until = until
         processor.vertex = number
         processor.cursor = until
@@ -152,44 +110,17 @@ def run_processors(
             place.busy_until = until
         if vertex.kind == WINDOW and tables.windows[vertex.row].close_at < place.next_close:
             place.next_close = tables.windows[vertex.row].close_at
-        seat += 1
-        if seat == seats and not course.is_simple:
-            seat = 0
+        position += 1
+        if position == count and not tick_table.once_each:
+            position = 0
 
 
-@inlined
-def find_work(tables: Tables, place: Any, first: int, seats: int, now: float) -> Any:
-    """The first seat from `first` on, round to it again, that is free and has work: seat, how many instructions, its
-    room."""
-    seat, turned = first, False
-    while True:
-        seat = next_seat(tables.words, place.words, seat, seats)
-        if seat == NONE or (turned and seat >= first):
-            if turned or first == 0:
-                return NONE, 0.0, 0.0
-            seat, turned = 0, True
-            continue
-        vertex = tables.vertices[tables.order[place.order + seat]]
-        if vertex.busy_until <= now and vertex.blocked_until <= now:
-            needed, room = find_need(tables, vertex, HARD)
-            if needed > WORTH_RUNNING or (vertex.kind == WINDOW and is_due(tables, vertex, now, room)):
-                return seat, needed, room
-        seat += 1
-
-
-@inlined
-def is_due(tables: Tables, vertex: Any, now: float, room: float) -> bool:
-    """A window to close, or something held back that has room now."""
-    window = tables.windows[vertex.row]
-    return now >= window.close_at or (tables.queues[window.unsent].size > 0.0 and room > NEARLY_NOTHING)
-
-
-@inlined
+@njit_inlined
 def wait(tables: Tables, pool: Pool, place: Any, processor: Any, now: float, end: float, speed: float) -> None:
     """Until something arrives, a vertex is done, or a window is due."""
     until = find_next_moment(tables, place, now)
-    if place.mail_head != NONE and pool.nodes[place.mail_head].at < until:
-        until = pool.nodes[place.mail_head].at
+    if place.first_message != NONE and pool.nodes[place.first_message].at < until:
+        until = pool.nodes[place.first_message].at
     if until >= end:
         processor.left = 0.0
     else:
@@ -197,9 +128,9 @@ def wait(tables: Tables, pool: Pool, place: Any, processor: Any, now: float, end
         processor.cursor = until
 
 
-@inlined
+@njit_inlined
 def find_next_moment(tables: Tables, place: Any, now: float) -> float:
-    """Only who was run in this iteration, by a processor each, can be busy; else, rarely, all are looked at."""
+    """Only vertices that a processor ran in this iteration can be busy; in rare other cases all are examined."""
     until = np.inf
     if now < place.busy_before or now < place.blocked_until:
         for at in range(place.order, place.order_end):
@@ -218,7 +149,7 @@ def find_next_moment(tables: Tables, place: Any, now: float) -> float:
     return min(until, place.next_close)
 
 
-@inlined
+@njit_inlined
 def find_next_close(tables: Tables, place: Any, now: float) -> None:
     place.next_close = np.inf
     for at in range(place.order, place.order_end):

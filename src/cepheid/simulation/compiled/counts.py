@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from cepheid.simulation.compiled.options import inlined
+from cepheid.simulation.compiled.options import njit_inlined
 from cepheid.simulation.compiled.pool import Pool
 from cepheid.simulation.compiled.tables import Tables
 from cepheid.simulation.layout import CONSUMER
@@ -17,7 +17,7 @@ from cepheid.simulation.tally import BINS, BINS_PER_OCTAVE, LOWEST_OCTAVE, Tally
 Floats = npt.NDArray[np.float64]
 
 
-class Counts(NamedTuple):
+class TallyArrays(NamedTuple):
     consumed: Floats
     latency: Floats
     origins: Floats
@@ -32,13 +32,13 @@ class Counts(NamedTuple):
     offered: Floats
 
 
-def counts_of(tally: Tally) -> Counts:
-    return Counts(*(getattr(tally, name) for name in Counts._fields))
+def arrays_of(tally: Tally) -> TallyArrays:
+    return TallyArrays(*(getattr(tally, name) for name in TallyArrays._fields))
 
 
-@inlined
+@njit_inlined
 def observe(
-    tables: Tables, counts: Counts, pool: Pool, number: int, instructions: float, end: float, minute: int,
+    tables: Tables, counts: TallyArrays, pool: Pool, number: int, instructions: float, end: float, minute: int,
     size: float, latency: float,
 ) -> None:  # fmt: skip
     """A run of a vertex; the totals of what it took are in pool.whole."""
@@ -49,9 +49,9 @@ def observe(
         _count_consumed(tables, counts, pool, vertex, end, minute, size, latency)
 
 
-@inlined
+@njit_inlined
 def _count_consumed(
-    tables: Tables, counts: Counts, pool: Pool, vertex: Any, end: float, minute: int, size: float, latency: float
+    tables: Tables, counts: TallyArrays, pool: Pool, vertex: Any, end: float, minute: int, size: float, latency: float
 ) -> None:
     row = vertex.row
     first = tables.paths_of[row]
@@ -66,7 +66,7 @@ def _count_consumed(
     counts.bins[row, find_bin(latency)] += np.float32(size)
 
 
-@inlined
+@njit_inlined
 def find_bin(latency_ms: float) -> int:
     """See tally.py."""
     if not latency_ms > 0.0:

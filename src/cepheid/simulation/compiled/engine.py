@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from importlib import import_module
 
 import numpy as np
 
 from cepheid.errors import NotSupportedYet
 from cepheid.simulation.arrivals.uniform import Uniform
 from cepheid.simulation.clock import Tick
-from cepheid.simulation.compiled.amounts import Amounts, Source
-from cepheid.simulation.compiled.carrying import carry_over, clear_queue, join_pools, reroute, tell_delays
-from cepheid.simulation.compiled.cepsim import run_in_turn
-from cepheid.simulation.compiled.concurrent import run_concurrently
-from cepheid.simulation.compiled.counts import Counts, counts_of
+from cepheid.simulation.compiled.amounts import Amounts, ArrivalSource
+from cepheid.simulation.compiled.carrying import carry_over, clear_queue, join_pools, reroute, update_delays
+from cepheid.simulation.compiled.counts import TallyArrays, arrays_of
 from cepheid.simulation.compiled.lanes import Lane, divide_work, find_groups, join_work
-from cepheid.simulation.compiled.micro_batch import run_in_batches
 from cepheid.simulation.compiled.pool import ERROR, NONE, TOO_LATE, TOO_MANY, grow_pool
-from cepheid.simulation.compiled.tables import Course, Floats, Tables
-from cepheid.simulation.compiled.tabulate import mark_busy_seats, tabulate
+from cepheid.simulation.compiled.tables import Floats, Tables, TickTable
+from cepheid.simulation.compiled.tabulate import fill_run_queues, tabulate
 from cepheid.simulation.layout import PRODUCER, WINDOW, Layout
+from cepheid.simulation.reference.schedulers import SCHEDULERS
 from cepheid.simulation.scenario import Scenario
 from cepheid.simulation.tally import Tally
 
@@ -29,33 +28,23 @@ ERRORS = {
     TOO_MANY: "more events were asked of a queue than it holds",
     TOO_LATE: "a slice ended after the last minute that is counted",
 }
-KERNELS = {
-    ("cepsim", "simple"): run_in_turn,
-    ("cepsim", "dynamic"): run_in_turn,
-    ("corrected", "simple"): run_concurrently,
-    ("corrected", "dynamic"): run_concurrently,
-    ("corrected", "micro_batch"): run_in_batches,
-}
 
 
 class CompiledEngine:
     """The twin of ReferenceEngine: the same tally, bit for bit."""
 
     def __init__(self, scenario: Scenario, layout: Layout, ticks: list[Tick]) -> None:
-        if (scenario.fidelity, scenario.scheduler) not in KERNELS:
-            what = f'scheduler "{scenario.scheduler}" with fidelity "{scenario.fidelity}" in the compiled engine'
-            raise NotSupportedYet(what, hint='use engine "reference"')
-        self.kernel = KERNELS[scenario.fidelity, scenario.scheduler]
+        self.kernel = find_kernel(scenario)
         self.ticks = ticks
         self.scenario, self.layout = scenario, layout
         self.tally = Tally.of(scenario, layout, ticks[-1])
         self.tally.grow(layout)
-        self.counts: Counts = counts_of(self.tally)
-        self.course = _make_course(scenario, ticks)
+        self.counts: TallyArrays = arrays_of(self.tally)
+        self.tick_table = _make_tick_table(scenario, ticks)
         self.amounts = Amounts(ticks)
         self.tables: Tables = tabulate(scenario, layout)
         self._begin_vertices(0)
-        mark_busy_seats(self.tables)
+        fill_run_queues(self.tables)
         self.threads = os.cpu_count() or 1
         self.lanes = divide_work(layout, find_groups(layout, self.tables.edges["link"]), self.threads)
 
@@ -63,7 +52,7 @@ class CompiledEngine:
         """Ticks first..last-1."""
         while first < last:
             upto = min(last, first + self.amounts.most_ticks(self.scenario))
-            self.amounts.tell(self.scenario, first, upto)
+            self.amounts.fill(self.scenario, first, upto)
             self.tables = self.tables._replace(amounts=self.amounts.table)
             self.tables.first_amount[0] = self.amounts.first
             self._run_lanes(first, upto)
@@ -77,14 +66,14 @@ class CompiledEngine:
         old, self.tables = self.tables, tabulate(scenario, layout)
         self.scenario, self.layout = scenario, layout
         carry_over(old, self.tables)
-        tell_delays(self.tables)
+        update_delays(self.tables)
         self.tally.grow(layout)
-        self.counts = counts_of(self.tally)
-        self.course = _make_course(scenario, self.ticks)
+        self.counts = arrays_of(self.tally)
+        self.tick_table = _make_tick_table(scenario, self.ticks)
         self._begin_vertices(tick)
         self.lanes = [Lane(join_work(layout), self.lanes[0].pool)]
         reroute(self.tables, self.counts, self.lanes[0].pool)
-        mark_busy_seats(self.tables)
+        fill_run_queues(self.tables)
 
     def discard(self, vertices: Iterable[int]) -> None:
         """Empty what these vertices hold; it counts as dropped."""
@@ -94,7 +83,7 @@ class CompiledEngine:
 
     def block(self, vertex: int, until_ms: float) -> None:
         self.tables.vertices["blocked_until"][vertex] = until_ms
-        tell_delays(self.tables)
+        update_delays(self.tables)
 
     def halt(self, vm: int, until_ms: float) -> None:
         self.tables.places["halted_until"][np.array(self.layout.vm) == vm] = until_ms
@@ -110,7 +99,7 @@ class CompiledEngine:
             state = lane.groups.state
             state[:] = 0
             state["tick"] = first
-            while not self.kernel(self.tables, self.counts, self.course, lane.groups, lane.pool, first, last):
+            while not self.kernel(self.tables, self.counts, self.tick_table, lane.groups, lane.pool, first, last):
                 lane.pool = grow_pool(lane.pool)
 
         if len(self.lanes) == 1:
@@ -149,7 +138,9 @@ class CompiledEngine:
             if type(arrivals) is not Uniform:
                 self.tables.producers["amounts"][row] = len(self.amounts.sources)
                 copy, capacity, pes = layout.instances[vertex].copy, layout.capacity[place], layout.pes[place]
-                self.amounts.sources.append(Source(layout.arrivals(int(vertex)), copy, tick, float(capacity), int(pes)))
+                self.amounts.sources.append(
+                    ArrivalSource(layout.arrivals(int(vertex)), copy, tick, float(capacity), int(pes))
+                )
 
     def _join_lanes(self, layout: Layout) -> None:
         """What changes while it runs may bring together any machines, so from then on they run as one."""
@@ -180,13 +171,23 @@ class CompiledEngine:
         return lost
 
 
-def _make_course(scenario: Scenario, ticks: list[Tick]) -> Course:
-    return Course(
+def find_kernel(scenario: Scenario) -> Callable[..., bool]:
+    scheduler = SCHEDULERS.get(scenario.scheduler)
+    if scheduler is None or scenario.fidelity not in scheduler.kernels:
+        what = f'scheduler "{scenario.scheduler}" with fidelity "{scenario.fidelity}" in the compiled engine'
+        raise NotSupportedYet(what, hint='use engine "reference"')
+    module, _, name = scheduler.kernels[scenario.fidelity].partition(":")
+    kernel: Callable[..., bool] = getattr(import_module(module), name)
+    return kernel
+
+
+def _make_tick_table(scenario: Scenario, ticks: list[Tick]) -> TickTable:
+    return TickTable(
         start_s=np.array([tick.start_s for tick in ticks]),
         end_s=np.array([tick.end_s for tick in ticks]),
         surplus_s=np.array([tick.surplus_s for tick in ticks]),
         iterations=scenario.iterations,
-        is_simple=scenario.scheduler == "simple",
+        once_each=SCHEDULERS[scenario.scheduler].once_each,
         network_delay_s=float(scenario.network_delay_s),
         batch_interval_ms=scenario.micro_batch.interval_s * 1000.0,
         batch_overhead_ms=scenario.micro_batch.overhead_s * 1000.0,

@@ -1,4 +1,4 @@
-"""Which placements never hear of each other, and so may run one after the other, or at the same time.
+"""Which placements exchange nothing, and so may run one after the other, or in parallel.
 
 A lane is what one thread runs: groups of placements, with a pool of their own for what waits there.
 """
@@ -17,7 +17,7 @@ from cepheid.simulation.compiled.pool import Pool, make_pool
 from cepheid.simulation.layout import Layout
 
 Ints = npt.NDArray[np.int64]
-BEGINS, ITERATES, RUNS = range(3)  # stages of a placement in a tick
+BEGINS, ITERATES, STARTS, RUNS = range(4)  # stages of a placement in a tick
 STATE = np.dtype(
     [
         ("group", np.int64),
@@ -25,8 +25,10 @@ STATE = np.dtype(
         ("member", np.int64),
         ("stage", np.int64),
         ("iteration", np.int64),
-        ("seat", np.int64),
-        ("start", np.float64),
+        ("position", np.int64),
+        ("start", np.float64),  # of the iteration, ms
+        ("end", np.float64),
+        ("amount", np.float64),  # instructions of the iteration
         ("cursor", np.float64),
         ("left", np.float64),
     ]

@@ -6,94 +6,51 @@ from typing import Any
 
 import numpy as np
 
-from cepheid.simulation.compiled.concurrent import is_due
-from cepheid.simulation.compiled.counts import Counts
-from cepheid.simulation.compiled.course import begin_tick, end_tick
-from cepheid.simulation.compiled.lanes import BEGINS, ITERATES, RUNS, Groups
-from cepheid.simulation.compiled.mail import empty_outbox, receive_until
-from cepheid.simulation.compiled.options import inlined, kernel, pasted
-from cepheid.simulation.compiled.pool import ERROR, NO_ERROR, NONE, TOO_LATE, Pool, has_nodes
-from cepheid.simulation.compiled.producing import ask_producers, instructions_in, share_of_iteration
+from cepheid.simulation.compiled.counts import TallyArrays
+from cepheid.simulation.compiled.lanes import Groups
+from cepheid.simulation.compiled.messages import receive_until
+from cepheid.simulation.compiled.options import inline_in_kernel, kernel, njit_inlined
+from cepheid.simulation.compiled.pool import ERROR, NONE, TOO_LATE, Pool, has_nodes
+from cepheid.simulation.compiled.producing import speed_of
 from cepheid.simulation.compiled.room import UNBOUNDED, find_need
-from cepheid.simulation.compiled.seats import next_seat
+from cepheid.simulation.compiled.run_queue import next_runnable
 from cepheid.simulation.compiled.sending import IN_BATCHES
-from cepheid.simulation.compiled.tables import Course, Tables
+from cepheid.simulation.compiled.tables import Tables, TickTable
+from cepheid.simulation.compiled.tick_loop import run_iterations, run_ticks
 from cepheid.simulation.compiled.vertex_run import nodes_needed, run_vertex
-from cepheid.simulation.layout import PRODUCER, WINDOW
+from cepheid.simulation.compiled.work import WORTH_RUNNING, is_due
+from cepheid.simulation.layout import PRODUCER
 
-WORTH_RUNNING = 1.0
 ROUNDING_MS = 1e-6  # see reference/micro_batch.py
 
 
 @kernel
 def run_in_batches(
-    tables: Tables, counts: Counts, course: Course, groups: Groups, pool: Pool, first: int, last: int
+    tables: Tables, counts: TallyArrays, tick_table: TickTable, groups: Groups, pool: Pool, first: int, last: int
 ) -> bool:
     """Ticks first..last-1.  False: not done, more nodes are needed."""
-    state = groups.state[0]
-    while state.group < len(groups.begins) - 1:
-        while state.tick < last:
-            while state.member < groups.begins[state.group + 1]:
-                if not run_tick(tables, counts, course, pool, state, groups.places[state.member]):
-                    return False
-                if pool.state[ERROR] != NO_ERROR:
-                    return True
-                state.member += 1
-            empty_outbox(tables, counts, pool)
-            end_tick(tables, counts, course, groups, state)
-            state.member = groups.begins[state.group]
-            state.tick += 1
-        state.group += 1
-        state.member = groups.begins[state.group]
-        state.tick = first
-    return True
+    return run_ticks(run_tick, tables, counts, tick_table, groups, pool, first, last)
 
 
-@pasted
-def run_tick(tables: Tables, counts: Counts, course: Course, pool: Pool, state: Any, number: int) -> bool:
-    place = tables.places[number]
-    if state.stage == BEGINS:
-        begin_tick(counts, course, place, number, state.tick)
-        if place.order == place.order_end:
-            return True
-        state.start = course.start_s[state.tick] * 1000.0
-        state.iteration = 0
-        state.stage = ITERATES
-    instructions = instructions_in(course, state.tick, place.capacity, place.pes)
-    speed = place.capacity * place.pes * 1000.0
-    while state.iteration < course.iterations:
-        amount = share_of_iteration(course, instructions, state.iteration, UNBOUNDED)
-        end = state.start + amount / speed
-        if state.stage == ITERATES:
-            if not has_nodes(pool, place.sources_end - place.sources):
-                return False
-            ask_producers(tables, course, pool, place, state.tick, state.iteration, state.start, UNBOUNDED)
-            state.cursor = state.start
-            state.left = amount
-            state.stage = RUNS
-        is_up = state.start >= place.halted_until
-        if is_up and not run_batches(tables, counts, course, pool, state, place, number, speed):
-            return False
-        state.start = end
-        state.iteration += 1
-        state.stage = ITERATES
-    state.stage = BEGINS
-    return True
+@inline_in_kernel
+def run_tick(tables: Tables, counts: TallyArrays, tick_table: TickTable, pool: Pool, state: Any, number: int) -> bool:
+    return run_iterations(run_batches, UNBOUNDED, tables, counts, tick_table, pool, state, number)
 
 
-@pasted
+@inline_in_kernel
 def run_batches(
-    tables: Tables, counts: Counts, course: Course, pool: Pool, state: Any, place: Any, place_number: int,
-    speed: float,
-) -> bool:  # fmt: skip
-    minutes, seats = counts.used.shape[1], place.order_end - place.order
+    tables: Tables, counts: TallyArrays, tick_table: TickTable, pool: Pool, state: Any, place_number: int
+) -> bool:
+    place = tables.places[place_number]
+    speed = speed_of(place, UNBOUNDED)
+    minutes, count = counts.used.shape[1], place.order_end - place.order
     while state.left > 0.0:
         now = state.cursor
         if place.batch_stage == NONE:
             receive_until(tables, pool, place, now)
-            if now + ROUNDING_MS < place.next_trigger or not has_work(tables, place, seats, now):
+            if now + ROUNDING_MS < place.next_trigger or not has_work(tables, place, count, now):
                 return True
-            begin_batch(tables, course, place, now, speed)
+            begin_batch(tables, tick_table, place, now, speed)
             continue
         if place.overhead > 0.0:
             used = min(place.overhead, state.left)
@@ -106,7 +63,7 @@ def run_batches(
                 return True
             counts.used[place_number, minute] += used
             continue
-        if place.batch_stage == seats:
+        if place.batch_stage == count:
             place.batch_stage = NONE
             continue
         number = tables.order[place.order + place.batch_stage]
@@ -114,7 +71,7 @@ def run_batches(
         needed, room = find_need(tables, vertex, UNBOUNDED)
         if vertex.kind == PRODUCER:
             needed = tables.producers[vertex.row].quota * vertex.ipe
-        has_time = vertex.kind == WINDOW and is_due(tables, vertex, now, room)
+        has_time = is_due(tables, vertex, now, room)
         if vertex.blocked_until > now or not (needed > WORTH_RUNNING or has_time):
             place.batch_stage += 1
             continue
@@ -128,7 +85,7 @@ def run_batches(
             return True
         if not has_nodes(pool, nodes_needed(tables, vertex, now)):
             return False
-        run_vertex(tables, counts, course, pool, number, used, now, until, minute, room, IN_BATCHES)
+        run_vertex(tables, counts, tick_table, pool, number, used, now, until, minute, room, IN_BATCHES)
         if vertex.kind == PRODUCER:
             tables.producers[vertex.row].quota -= used / vertex.ipe
         if used >= needed:
@@ -138,27 +95,27 @@ def run_batches(
     return True
 
 
-@inlined
-def has_work(tables: Tables, place: Any, seats: int, now: float) -> bool:
-    seat = next_seat(tables.words, place.words, 0, seats)
-    while seat != NONE:
-        vertex = tables.vertices[tables.order[place.order + seat]]
+@njit_inlined
+def has_work(tables: Tables, place: Any, count: int, now: float) -> bool:
+    position = next_runnable(tables.run_queue, place.run_queue, 0, count)
+    while position != NONE:
+        vertex = tables.vertices[tables.order[place.order + position]]
         if vertex.blocked_until <= now:
             needed, room = find_need(tables, vertex, UNBOUNDED)
-            if needed > WORTH_RUNNING or (vertex.kind == WINDOW and is_due(tables, vertex, now, room)):
+            if needed > WORTH_RUNNING or is_due(tables, vertex, now, room):
                 return True
-        seat = next_seat(tables.words, place.words, seat + 1, seats)
+        position = next_runnable(tables.run_queue, place.run_queue, position + 1, count)
     return False
 
 
-@inlined
-def begin_batch(tables: Tables, course: Course, place: Any, now: float, speed: float) -> None:
+@njit_inlined
+def begin_batch(tables: Tables, tick_table: TickTable, place: Any, now: float, speed: float) -> None:
     place.batch_stage = 0
-    place.overhead = course.batch_overhead_ms * speed
-    if course.batch_interval_ms > 0.0:
-        interval = course.batch_interval_ms
+    place.overhead = tick_table.batch_overhead_ms * speed
+    if tick_table.batch_interval_ms > 0.0:
+        interval = tick_table.batch_interval_ms
         place.next_trigger = (np.floor((now + ROUNDING_MS) / interval) + 1.0) * interval
-    most = course.batch_most if course.batch_most > 0.0 else np.inf
+    most = tick_table.batch_most if tick_table.batch_most > 0.0 else np.inf
     for at in range(place.sources, place.sources_end):
         vertex = tables.vertices[tables.sources[at]]
         tables.producers[vertex.row].quota = min(vertex.total, most)

@@ -24,26 +24,35 @@ ONLY_FROM_KERNELS: dict[str, Any] = {**OPTIONS, "no_cpython_wrapper": True, "no_
 def kernel(function: Function) -> Function:
     """What Python calls."""
     compiled = njit(cache=True, **OPTIONS)(function)
-    # Numba looks only at the file of the kernel to tell whether its cache is stale: what it is made of lies in others
+    # Numba checks only the kernel's own file to see whether its cache is stale; the functions it calls are in others
     index: Any = getattr(getattr(compiled, "_cache", None), "_cache_file", None)
     if hasattr(index, "_source_stamp"):
         index._source_stamp = (index._source_stamp, STAMP)  # noqa: SLF001
+        _discard_unreadable(index)
     return cast(Function, compiled)
 
 
-def apart(function: Function) -> Function:
+def njit_helper(function: Function) -> Function:
     """What kernels call, seldom."""
     return cast(Function, njit(**ONLY_FROM_KERNELS)(function))
 
 
-def inlined(function: Function) -> Function:
+def njit_inlined(function: Function) -> Function:
     """What kernels call often: to hand over twenty arrays costs more than what most of these do."""
     return cast(Function, njit(forceinline=True, **ONLY_FROM_KERNELS)(function))
 
 
-def pasted(function: Function) -> Function:
+def inline_in_kernel(function: Function) -> Function:
     """A part of one kernel: is not compiled by itself, which would be done again with each that holds it."""
     return cast(Function, njit(inline="always", **ONLY_FROM_KERNELS)(function))
+
+
+def _discard_unreadable(index: Any) -> None:
+    """An index written by an older release may name classes that no longer exist: Numba would raise, not recompile."""
+    try:
+        index._load_index()  # noqa: SLF001
+    except Exception:  # noqa: BLE001 (whatever unpickling raises)
+        Path(index._index_path).unlink(missing_ok=True)  # noqa: SLF001
 
 
 def _stamp_sources() -> tuple[tuple[str, int, int], ...]:

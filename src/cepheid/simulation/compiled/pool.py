@@ -1,7 +1,7 @@
 """Where event sets live while they wait: one array of nodes, the free ones chained.
 
     nodes[i]                          size, ts, latency, and the node behind it in its queue
-    totals[i * stride + producer]     what it came of; stride: the most producers that a family here has
+    totals[i * stride + producer]     of how many of its events it results; stride: the most producers of a family
     state                             the first free node, how many there are, and what stopped a kernel
 
 A kernel that finds too few free nodes says how many it needs, and returns; Python doubles the pool, and the kernel goes
@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from cepheid.simulation.compiled.options import inlined
+from cepheid.simulation.compiled.options import njit_inlined
 
 NODE = np.dtype(
     [
@@ -36,7 +36,7 @@ Floats = npt.NDArray[np.float64]
 
 
 class Pool(NamedTuple):
-    """whole, part: the totals of the two sets at hand; as wide as the widest family here."""
+    """whole, part: the totals of the two sets being worked on; as wide as the widest family here."""
 
     nodes: npt.NDArray[np.void]
     totals: Floats
@@ -75,7 +75,7 @@ def _chain(pool: Pool, first: int) -> None:
     pool.state[LEFT] += count - first
 
 
-@inlined
+@njit_inlined
 def has_nodes(pool: Pool, count: int) -> bool:
     """Whether so many are free; if not, they are asked for."""
     if pool.state[LEFT] >= count:
@@ -84,7 +84,7 @@ def has_nodes(pool: Pool, count: int) -> bool:
     return False
 
 
-@inlined
+@njit_inlined
 def make_set(pool: Pool, size: float, ts: float, latency: float, came_of: Any, width: int) -> int:
     node = pool.state[FREE]
     made = pool.nodes[node]
@@ -99,7 +99,7 @@ def make_set(pool: Pool, size: float, ts: float, latency: float, came_of: Any, w
     return node
 
 
-@inlined
+@njit_inlined
 def free_node(pool: Pool, node: int) -> None:
     pool.nodes[node].next = pool.state[FREE]
     pool.state[FREE] = node

@@ -1,4 +1,4 @@
-"""Producers take in what has come (reference/producer.py)."""
+"""Producers take in the events that have arrived (reference/producer.py)."""
 
 from __future__ import annotations
 
@@ -7,44 +7,44 @@ from typing import Any
 
 import numpy as np
 
-from cepheid.simulation.compiled.options import inlined
+from cepheid.simulation.compiled.options import njit_inlined
 from cepheid.simulation.compiled.pool import NONE, Pool, make_set
 from cepheid.simulation.compiled.queues import append_node
-from cepheid.simulation.compiled.room import TOLD, find_room
-from cepheid.simulation.compiled.seats import raise_total
-from cepheid.simulation.compiled.tables import Course, Tables
+from cepheid.simulation.compiled.room import ANNOUNCED, find_room
+from cepheid.simulation.compiled.run_queue import raise_total
+from cepheid.simulation.compiled.tables import Tables, TickTable
 
 DEFAULT_LIMIT = 1e7
 GREATEST_INT = 2147483647.0
 WHOLE_ENOUGH = 1e-6
 
 
-@inlined
-def instructions_in(course: Course, tick: int, capacity: float, pes: float) -> float:
-    length = course.end_s[tick] - course.start_s[tick]
+@njit_inlined
+def instructions_in(tick_table: TickTable, tick: int, capacity: float, pes: float) -> float:
+    length = tick_table.end_s[tick] - tick_table.start_s[tick]
     whole = float(int(capacity * length * pes * 1e6))
-    return float(int(whole - course.surplus_s[tick] * whole / length))
+    return float(int(whole - tick_table.surplus_s[tick] * whole / length))
 
 
-@inlined
-def share_of_iteration(course: Course, instructions: float, iteration: int, bounds: int) -> float:
-    count = course.iterations
-    if bounds != TOLD:
+@njit_inlined
+def share_of_iteration(tick_table: TickTable, instructions: float, iteration: int, bounds: int) -> float:
+    count = tick_table.iterations
+    if bounds != ANNOUNCED:
         return instructions / count
     each = float(int(instructions / count))
     return each if iteration < count - 1 else instructions - each * (count - 1)
 
 
-@inlined
+@njit_inlined
 def ask_producers(
-    tables: Tables, course: Course, pool: Pool, place: Any, tick: int, iteration: int, now: float, bounds: int
+    tables: Tables, tick_table: TickTable, pool: Pool, place: Any, tick: int, iteration: int, now: float, bounds: int
 ) -> None:
     since = now if math.isnan(place.last_asked) else place.last_asked
     for at in range(place.sources, place.sources_end):
         vertex = tables.vertices[tables.sources[at]]
         producer = tables.producers[vertex.row]
-        came = find_came(tables, course, producer, tick, iteration, bounds)
-        if bounds == TOLD:
+        came = find_came(tables, tick_table, producer, tick, iteration, bounds)
+        if bounds == ANNOUNCED:
             born = take_in(tables, vertex, producer, came)
             ts = now
         else:
@@ -60,10 +60,10 @@ def ask_producers(
     place.last_asked = now
 
 
-@inlined
-def find_came(tables: Tables, course: Course, producer: Any, tick: int, iteration: int, bounds: int) -> float:
+@njit_inlined
+def find_came(tables: Tables, tick_table: TickTable, producer: Any, tick: int, iteration: int, bounds: int) -> float:
     """How many events came since the iteration before."""
-    number = tick * course.iterations + iteration
+    number = tick * tick_table.iterations + iteration
     if producer.amounts != NONE:
         if number <= producer.begins:
             return 0.0
@@ -72,42 +72,47 @@ def find_came(tables: Tables, course: Course, producer: Any, tick: int, iteratio
     follows = producer.asked == number - 1
     if not follows and number > producer.begins:
         if iteration > 0:
-            before = find_edge(course, producer, tick, iteration - 1, bounds)
+            before = find_edge(tick_table, producer, tick, iteration - 1, bounds)
         else:
-            before = find_edge(course, producer, tick - 1, course.iterations - 1, bounds)
+            before = find_edge(tick_table, producer, tick - 1, tick_table.iterations - 1, bounds)
     if iteration > 0 and follows:
-        now = before + find_step(course, producer, tick, bounds)
+        now = before + find_step(tick_table, producer, tick, bounds)
     else:
-        now = find_edge(course, producer, tick, iteration, bounds)
+        now = find_edge(tick_table, producer, tick, iteration, bounds)
     producer.asked_at = now
     producer.asked = number
     return (now - before) / 1000.0 * producer.rate if number > producer.begins else 0.0
 
 
-@inlined
-def find_edge(course: Course, producer: Any, tick: int, iteration: int, bounds: int) -> float:
+@njit_inlined
+def find_edge(tick_table: TickTable, producer: Any, tick: int, iteration: int, bounds: int) -> float:
     """When it is asked: see clock.iteration_edges."""
-    edge = course.start_s[tick] * 1000.0
+    edge = tick_table.start_s[tick] * 1000.0
     if iteration > 0:
-        step = find_step(course, producer, tick, bounds)
+        step = find_step(tick_table, producer, tick, bounds)
         for _ in range(iteration):
             edge += step
     return edge
 
 
-@inlined
-def find_step(course: Course, producer: Any, tick: int, bounds: int) -> float:
-    instructions = instructions_in(course, tick, producer.capacity, producer.pes)
-    amount = share_of_iteration(course, instructions, 0, bounds)
-    return amount / (producer.capacity * 1000.0 if bounds == TOLD else producer.capacity * producer.pes * 1000.0)
+@njit_inlined
+def find_step(tick_table: TickTable, producer: Any, tick: int, bounds: int) -> float:
+    instructions = instructions_in(tick_table, tick, producer.capacity, producer.pes)
+    return share_of_iteration(tick_table, instructions, 0, bounds) / speed_of(producer, bounds)
 
 
-@inlined
+@njit_inlined
+def speed_of(where: Any, bounds: int) -> float:
+    """Instructions per ms of a placement, or of a producer's: CEPSim has its processors work one after the other."""
+    return where.capacity * 1000.0 if bounds == ANNOUNCED else where.capacity * where.pes * 1000.0
+
+
+@njit_inlined
 def take_in(tables: Tables, vertex: Any, producer: Any, came: float) -> float:
-    """As CEPSim: what there is no room for stays outside, and is born anew later."""
+    """As CEPSim: events without room stay outside, and get a new birth time when taken in."""
     limit = DEFAULT_LIMIT
     if producer.limited:
-        room = find_room(tables, vertex, TOLD) - vertex.total
+        room = find_room(tables, vertex, ANNOUNCED) - vertex.total
         limit = np.floor(max(0.0, room))
         if limit > GREATEST_INT:
             limit = GREATEST_INT
@@ -125,7 +130,7 @@ def take_in(tables: Tables, vertex: Any, producer: Any, came: float) -> float:
     return born
 
 
-@inlined
+@njit_inlined
 def take_in_patiently(tables: Tables, vertex: Any, producer: Any, came: float, bounds: int) -> float:
     total = producer.fraction + came
     born = np.floor(total + WHOLE_ENOUGH)

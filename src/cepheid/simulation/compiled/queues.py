@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from cepheid.simulation.compiled.options import inlined
+from cepheid.simulation.compiled.options import njit_inlined
 from cepheid.simulation.compiled.pool import ERROR, NONE, TOO_MANY, Pool, free_node, make_set
 
 NEARLY_NOTHING = 1e-4
 QUEUE = np.dtype([("size", np.float64), ("head", np.int32), ("tail", np.int32)])
 
 
-@inlined
+@njit_inlined
 def append_node(pool: Pool, queue: Any, node: int) -> None:
     pool.nodes[node].next = NONE
     if queue.tail == NONE:
@@ -24,7 +24,7 @@ def append_node(pool: Pool, queue: Any, node: int) -> None:
     queue.size += pool.nodes[node].size
 
 
-@inlined
+@njit_inlined
 def enqueue(pool: Pool, queue: Any, size: float, ts: float, latency: float, came_of: Any, width: int) -> None:
     """What is nothing at all is not stored."""
     is_something = size != 0.0
@@ -34,7 +34,7 @@ def enqueue(pool: Pool, queue: Any, size: float, ts: float, latency: float, came
         append_node(pool, queue, make_set(pool, size, ts, latency, came_of, width))
 
 
-@inlined
+@njit_inlined
 def dequeue(pool: Pool, queue: Any, size: float, came_of: Any, width: int) -> Any:
     """The first `size` events as one set: size, ts, latency; its totals in `came_of`."""
     if size > queue.size:

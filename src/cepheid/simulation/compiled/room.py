@@ -1,4 +1,4 @@
-"""How many events a vertex may process until a successor has no room for what comes of them (reference/ports.py)."""
+"""How many events a vertex may process until a successor has no room for the results (reference/ports.py)."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ from typing import Any
 
 import numpy as np
 
-from cepheid.simulation.compiled.options import inlined
+from cepheid.simulation.compiled.options import njit_inlined
 from cepheid.simulation.compiled.pool import NONE
 from cepheid.simulation.compiled.tables import Tables
 from cepheid.simulation.layout import CONSUMER, WINDOW
 
-TOLD, HARD, UNBOUNDED = range(3)
+ANNOUNCED, HARD, UNBOUNDED = range(3)
 
 
-@inlined
+@njit_inlined
 def find_room(tables: Tables, vertex: Any, bounds: int) -> float:
-    """TOLD: as the successors said when they last ran.  HARD: as it is now, what is under way included."""
+    """ANNOUNCED: as the successors said when they last ran.  HARD: as it is now, events under way included."""
     room = np.inf
     if bounds == UNBOUNDED:
         return room
@@ -38,8 +38,8 @@ def find_room(tables: Tables, vertex: Any, bounds: int) -> float:
     return room
 
 
-@inlined
-def tell_room(tables: Tables, vertex: Any) -> None:
+@njit_inlined
+def update_limits(tables: Tables, vertex: Any) -> None:
     for place in range(vertex.inputs, vertex.inputs_end):
         number = tables.inputs[place]
         edge = tables.edges[number]
@@ -47,7 +47,7 @@ def tell_room(tables: Tables, vertex: Any) -> None:
             edge.limit = edge.queue - tables.queues[number].size
 
 
-@inlined
+@njit_inlined
 def find_need(tables: Tables, vertex: Any, bounds: int) -> Any:
     """How many instructions a vertex could use now, and its room (of consumers: any)."""
     events, room = vertex.total, np.inf

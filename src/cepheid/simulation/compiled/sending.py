@@ -5,21 +5,21 @@ from __future__ import annotations
 
 from typing import Any
 
-from cepheid.simulation.compiled.counts import Counts
-from cepheid.simulation.compiled.mail import hand_over, put_in_order, put_in_outbox
-from cepheid.simulation.compiled.options import apart, inlined
+from cepheid.simulation.compiled.counts import TallyArrays
+from cepheid.simulation.compiled.messages import hand_over, put_in_order, put_in_outbox
+from cepheid.simulation.compiled.options import njit_helper, njit_inlined
 from cepheid.simulation.compiled.pool import NONE, Pool, make_set
 from cepheid.simulation.compiled.queues import append_node, dequeue
-from cepheid.simulation.compiled.seats import raise_total
-from cepheid.simulation.compiled.tables import LOCAL, Course, Tables
+from cepheid.simulation.compiled.run_queue import raise_total
+from cepheid.simulation.compiled.tables import LOCAL, Tables, TickTable
 
 CEPSIM, CONCURRENT, IN_BATCHES = range(3)
 
 
-@inlined
+@njit_inlined
 def send_on(
-    tables: Tables, counts: Counts, course: Course, pool: Pool, vertex: Any, size: float, end: float, latency: float,
-    manner: int,
+    tables: Tables, counts: TallyArrays, tick_table: TickTable, pool: Pool, vertex: Any, size: float, end: float,
+    latency: float, manner: int,
 ) -> None:  # fmt: skip
     """One set through every output, its totals in pool.whole: each copy is rounded as if it had been put in an empty
     queue and taken out."""
@@ -30,11 +30,13 @@ def send_on(
         many = tables.edges[number].selectivity * size
         if many > 0.0:
             ts, late = (many * end) / many, (many * latency) / many
-            send(tables, counts, course, pool, number, many, ts, late, pool.whole, vertex.width, end, manner)
+            send(tables, counts, tick_table, pool, number, many, ts, late, pool.whole, vertex.width, end, manner)
 
 
-@apart
-def send_held(tables: Tables, counts: Counts, course: Course, pool: Pool, number: int, end: float, manner: int) -> None:
+@njit_helper
+def send_held(
+    tables: Tables, counts: TallyArrays, tick_table: TickTable, pool: Pool, number: int, end: float, manner: int
+) -> None:
     """What is in the output queues of a window, each as one set.  Within a placement nothing, or less, goes with what
     comes next."""
     vertex = tables.vertices[number]
@@ -46,13 +48,13 @@ def send_held(tables: Tables, counts: Counts, course: Course, pool: Pool, number
             continue
         size, ts, late = dequeue(pool, queue, queue.size, pool.part, vertex.width)
         if size > 0.0:
-            send(tables, counts, course, pool, edge_number, size, ts, late, pool.part, vertex.width, end, manner)
+            send(tables, counts, tick_table, pool, edge_number, size, ts, late, pool.part, vertex.width, end, manner)
 
 
-@inlined
+@njit_inlined
 def send(
-    tables: Tables, counts: Counts, course: Course, pool: Pool, number: int, size: float, ts: float, latency: float,
-    came_of: Any, width: int, end: float, manner: int,
+    tables: Tables, counts: TallyArrays, tick_table: TickTable, pool: Pool, number: int, size: float, ts: float,
+    latency: float, came_of: Any, width: int, end: float, manner: int,
 ) -> None:  # fmt: skip
     edge = tables.edges[number]
     node = make_set(pool, size, ts, latency, came_of, width)
@@ -68,7 +70,7 @@ def send(
         return
     counts.sent[number] += size
     if manner == CEPSIM:
-        pool.nodes[node].at = end / 1000.0 + course.network_delay_s
+        pool.nodes[node].at = end / 1000.0 + tick_table.network_delay_s
         hand_over(tables, counts, pool, node)
         return
     edge.under_way += size

@@ -17,7 +17,7 @@ VERTEX = np.dtype(
     [
         ("kind", np.int32),
         ("place", np.int32),  # NONE: does not run
-        ("seat", np.int32),  # in the order of its placement; NONE: is never looked at
+        ("position", np.int32),  # in the order of its placement; NONE: never runs
         ("row", np.int32),  # among the producers, windows or consumers
         ("inputs", np.int32),  # from here to inputs_end in the list of inputs
         ("inputs_end", np.int32),
@@ -94,15 +94,15 @@ PLACE = np.dtype(
         ("next_close", np.float64),  # of its windows
         ("overhead", np.float64),  # micro-batches: instructions
         ("next_trigger", np.float64),
-        ("batch_stage", np.int64),  # the seat that a micro-batch has come to; NONE: there is none
+        ("batch_stage", np.int64),  # the position that a micro-batch has reached; NONE: there is none
         ("order", np.int32),  # from here to order_end in the list of all orders
         ("order_end", np.int32),
         ("sources", np.int32),
         ("sources_end", np.int32),
-        ("words", np.int32),
+        ("run_queue", np.int32),
         ("processors", np.int32),
-        ("mail_head", np.int32),  # messages on their way
-        ("mail_tail", np.int32),
+        ("first_message", np.int32),  # messages on their way
+        ("last_message", np.int32),
     ]
 )
 PROCESSOR = np.dtype([("cursor", np.float64), ("left", np.float64), ("vertex", np.int64)])
@@ -113,9 +113,10 @@ Ints = npt.NDArray[np.int32]
 
 
 class Tables(NamedTuple):
-    """order, sources: vertices and producers of each placement as they are looked at.  words: a bit for each seat, set
-    when something may be to do there.  paths: of each consumer, from paths_of on, one for each producer of its family.
-    latency_ms, ms_per_byte: of each link, the last one for those without; free_at: when a link has sent all."""
+    """order, sources: vertices and producers of each placement in the order of their turns.  run_queue: a bit for each
+    vertex of a placement, set when it may have work (run_queue.py).  paths: of each consumer, from paths_of on, one for
+    each producer of its family.  latency_ms, ms_per_byte: of each link, the last one for those without; free_at: when a
+    link has sent all."""
 
     vertices: Records
     edges: Records
@@ -130,7 +131,7 @@ class Tables(NamedTuple):
     outputs: Ints
     order: Ints
     sources: Ints
-    words: npt.NDArray[np.uint64]
+    run_queue: npt.NDArray[np.uint64]
     paths: Floats
     paths_of: npt.NDArray[np.int64]
     latency_ms: Floats
@@ -140,14 +141,14 @@ class Tables(NamedTuple):
     first_amount: npt.NDArray[np.int64]  # [1]: the iteration of the first column of amounts
 
 
-class Course(NamedTuple):
+class TickTable(NamedTuple):
     """The ticks of a whole run: when each starts and ends, and by how much the last is too long (clock.py)."""
 
     start_s: Floats
     end_s: Floats
     surplus_s: Floats
     iterations: int
-    is_simple: bool
+    once_each: bool
     network_delay_s: float
     batch_interval_ms: float
     batch_overhead_ms: float

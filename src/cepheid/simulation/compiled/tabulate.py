@@ -44,7 +44,7 @@ def tabulate(scenario: Scenario, layout: Layout) -> Tables:
     queues["head"] = queues["tail"] = NONE
     window_rows["unsent"] += len(edges)
     edges["sent"][edges["sent"] != NONE] += len(edges) + len(windows)
-    places, order, sources, words = _tabulate_places(layout, vertices)
+    places, order, sources, run_queue = _tabulate_places(layout, vertices)
     processors = np.zeros(int(layout.pes.sum()), PROCESSOR)
     processors["vertex"] = NONE
     return Tables(
@@ -61,7 +61,7 @@ def tabulate(scenario: Scenario, layout: Layout) -> Tables:
         outputs=outputs,
         order=order,
         sources=sources,
-        words=words,
+        run_queue=run_queue,
         paths=np.concatenate([np.zeros(0), *(layout.paths[int(vertex)] for vertex in consumers)]),
         paths_of=np.concatenate([[0], np.cumsum(layout.width[consumers])]).astype(np.int64),
         latency_ms=latency_ms,
@@ -161,23 +161,23 @@ def _tabulate_places(layout: Layout, vertices: Records) -> tuple[Records, Ints, 
     places["capacity"], places["pes"] = layout.capacity, layout.pes
     places["processors"] = np.cumsum(layout.pes) - layout.pes
     places["last_asked"] = np.nan
-    places["batch_stage"] = places["mail_head"] = places["mail_tail"] = NONE
+    places["batch_stage"] = places["first_message"] = places["last_message"] = NONE
     order, places["order"], places["order_end"] = _flatten(layout.order)
     lengths = places["order_end"] - places["order"]
-    vertices["seat"] = NONE
-    vertices["seat"][order] = np.arange(len(order)) - np.repeat(places["order"], lengths)
+    vertices["position"] = NONE
+    vertices["position"][order] = np.arange(len(order)) - np.repeat(places["order"], lengths)
     is_source = layout.kind[order] == PRODUCER
     before = np.concatenate([[0], np.cumsum(is_source)])
     places["sources"], places["sources_end"] = before[places["order"]], before[places["order_end"]]
     words = (lengths + WORD_BITS - 1) // WORD_BITS
-    places["words"] = np.cumsum(words) - words
+    places["run_queue"] = np.cumsum(words) - words
     return places, order, order[is_source], np.zeros(int(words.sum()), np.uint64)
 
 
-def mark_busy_seats(tables: Tables) -> None:
+def fill_run_queues(tables: Tables) -> None:
     """Where something waits; windows always, because time alone gives them work."""
     vertices = tables.vertices
-    to_mark = (vertices["seat"] != NONE) & ((vertices["total"] > 0.0) | (vertices["kind"] == WINDOW))
-    seats = vertices["seat"][to_mark]
-    words = tables.places["words"][vertices["place"][to_mark]] + seats // WORD_BITS
-    np.bitwise_or.at(tables.words, words, np.uint64(1) << (seats % WORD_BITS).astype(np.uint64))
+    to_mark = (vertices["position"] != NONE) & ((vertices["total"] > 0.0) | (vertices["kind"] == WINDOW))
+    positions = vertices["position"][to_mark]
+    words = tables.places["run_queue"][vertices["place"][to_mark]] + positions // WORD_BITS
+    np.bitwise_or.at(tables.run_queue, words, np.uint64(1) << (positions % WORD_BITS).astype(np.uint64))

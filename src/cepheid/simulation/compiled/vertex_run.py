@@ -1,22 +1,22 @@
-"""One run of one vertex: takes what it may from its inputs, is counted, hands on what comes of it."""
+"""One run of one vertex: takes what it may from its inputs, is counted, sends the results on."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from cepheid.simulation.compiled.counts import Counts, observe
-from cepheid.simulation.compiled.options import inlined
+from cepheid.simulation.compiled.counts import TallyArrays, observe
+from cepheid.simulation.compiled.options import njit_inlined
 from cepheid.simulation.compiled.pool import NONE, Pool
 from cepheid.simulation.compiled.queues import dequeue
-from cepheid.simulation.compiled.room import tell_room
-from cepheid.simulation.compiled.seats import clear_seat, lower_total, settle_total
+from cepheid.simulation.compiled.room import update_limits
+from cepheid.simulation.compiled.run_queue import clear_runnable, lower_total, settle_total
 from cepheid.simulation.compiled.sending import CEPSIM, send_held, send_on
-from cepheid.simulation.compiled.tables import Course, Tables
+from cepheid.simulation.compiled.tables import Tables, TickTable
 from cepheid.simulation.compiled.window_run import count_closings, gather, give_out
 from cepheid.simulation.layout import CONSUMER, PRODUCER, WINDOW
 
 
-@inlined
+@njit_inlined
 def nodes_needed(tables: Tables, vertex: Any, start: float) -> int:
     """At most so many sets are made in a run."""
     outputs = vertex.outputs_end - vertex.outputs
@@ -25,10 +25,10 @@ def nodes_needed(tables: Tables, vertex: Any, start: float) -> int:
     return (count_closings(tables.windows[vertex.row], start) + 3) * (outputs + 1)
 
 
-@inlined
+@njit_inlined
 def run_vertex(
-    tables: Tables, counts: Counts, course: Course, pool: Pool, number: int, instructions: float, start: float,
-    end: float, minute: int, room: float, manner: int,
+    tables: Tables, counts: TallyArrays, tick_table: TickTable, pool: Pool, number: int, instructions: float,
+    start: float, end: float, minute: int, room: float, manner: int,
 ) -> None:  # fmt: skip
     vertex = tables.vertices[number]
     most = instructions / vertex.ipe
@@ -43,17 +43,17 @@ def run_vertex(
         size, ts, latency = take(tables, pool, vertex, most)
         latency += end - ts
     if manner == CEPSIM:
-        tell_room(tables, vertex)
+        update_limits(tables, vertex)
     observe(tables, counts, pool, number, instructions, end, minute, size, latency)
     if vertex.kind != WINDOW:
         if vertex.total == 0.0:
-            clear_seat(tables.words, tables.places[vertex.place].words, vertex.seat)
-        send_on(tables, counts, course, pool, vertex, size, end, latency, manner)
+            clear_runnable(tables.run_queue, tables.places[vertex.place].run_queue, vertex.position)
+        send_on(tables, counts, tick_table, pool, vertex, size, end, latency, manner)
     elif holds_output(tables, vertex):
-        send_held(tables, counts, course, pool, number, end, manner)
+        send_held(tables, counts, tick_table, pool, number, end, manner)
 
 
-@inlined
+@njit_inlined
 def holds_output(tables: Tables, vertex: Any) -> bool:
     for place in range(vertex.outputs, vertex.outputs_end):
         if tables.queues[tables.edges[tables.outputs[place]].sent].head != NONE:
@@ -61,7 +61,7 @@ def holds_output(tables: Tables, vertex: Any) -> bool:
     return False
 
 
-@inlined
+@njit_inlined
 def take(tables: Tables, pool: Pool, vertex: Any, most: float) -> Any:
     """Up to `most` events, from each input in proportion to what it holds, as one set; its totals in pool.whole."""
     width, total = vertex.width, vertex.total

@@ -8,15 +8,15 @@ from cepheid.simulation.arrivals.uniform import Uniform
 from cepheid.simulation.clock import ticks_of
 from cepheid.simulation.compiled.engine import CompiledEngine
 from cepheid.simulation.layout import lay_out
-from cepheid.simulation.scenario import Edge, Fidelity, Query, Scenario, Vertex, Vm
-
-WAYS: tuple[tuple[Fidelity, str], ...] = (("cepsim", "dynamic"), ("corrected", "dynamic"), ("corrected", "micro_batch"))
+from cepheid.simulation.reference.schedulers import SCHEDULERS
+from cepheid.simulation.scenario import Fidelity, Query, Scenario, ScenarioEdge, ScenarioVertex, Vm
 
 
 def compile_engine() -> None:
-    """Every way to run: the kernels are generic, so that is all of them."""
-    for fidelity, scheduler in WAYS:
-        load_kernel(fidelity, scheduler)
+    """Every way to run that has a kernel: those are generic, so that is all of them."""
+    for name, scheduler in SCHEDULERS.items():
+        for fidelity in scheduler.kernels:
+            load_kernel(fidelity, name)
 
 
 @cache
@@ -34,9 +34,11 @@ def load_kernel(fidelity: Fidelity, scheduler: str) -> None:
 
 def _make_scenario(fidelity: Fidelity, scheduler: str) -> Scenario:
     vertices = (
-        Vertex(id="source", kind="producer", ipe=1.0, arrivals=Uniform(10.0)),
-        Vertex(id="end", kind="consumer", ipe=1.0),
+        ScenarioVertex(id="source", kind="producer", ipe=1.0, arrivals=Uniform(10.0)),
+        ScenarioVertex(id="end", kind="consumer", ipe=1.0),
     )
-    query = Query(name="q", vertices=vertices, edges=(Edge("source", "end"),), placement={"source": "a", "end": "b"})
+    query = Query(
+        name="q", vertices=vertices, edges=(ScenarioEdge("source", "end"),), placement={"source": "a", "end": "b"}
+    )
     machines = (Vm(name="a", mips=1.0), Vm(name="b", mips=1.0))
     return Scenario(queries=(query,), vms=machines, duration_s=2.0, tick_s=1.0, fidelity=fidelity, scheduler=scheduler)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from cepheid.simulation.compiled.options import apart, inlined
+from cepheid.simulation.compiled.options import njit_helper, njit_inlined
 from cepheid.simulation.compiled.pool import Pool
 from cepheid.simulation.compiled.queues import dequeue, enqueue
-from cepheid.simulation.compiled.seats import lower_total, settle_total
+from cepheid.simulation.compiled.run_queue import lower_total, settle_total
 from cepheid.simulation.compiled.tables import Tables
 
 
-@inlined
+@njit_inlined
 def count_closings(window: Any, start: float) -> int:
     """Not less than how many windows close in a run that starts then."""
     if start < window.close_at:
@@ -19,7 +19,7 @@ def count_closings(window: Any, start: float) -> int:
     return int((start - window.close_at) / window.advance) + 2
 
 
-@apart
+@njit_helper
 def give_out(tables: Tables, pool: Pool, number: int, start: float, end: float, room: float) -> None:
     """To the output queues: first what was held back, then each window that is due."""
     vertex = tables.vertices[number]
@@ -37,7 +37,7 @@ def give_out(tables: Tables, pool: Pool, number: int, start: float, end: float, 
         reset_slots(tables, vertex, window)
 
 
-@inlined
+@njit_inlined
 def reset_slots(tables: Tables, vertex: Any, window: Any) -> None:
     channels = vertex.inputs_end - vertex.inputs
     for channel in range(channels):
@@ -50,7 +50,7 @@ def reset_slots(tables: Tables, vertex: Any, window: Any) -> None:
             tables.slot_totals[window.first_total + place * vertex.width + column] = 0.0
 
 
-@inlined
+@njit_inlined
 def close_window(tables: Tables, pool: Pool, vertex: Any, end: float, room: float) -> float:
     """Gives the room that is left."""
     window = tables.windows[vertex.row]
@@ -89,7 +89,7 @@ def close_window(tables: Tables, pool: Pool, vertex: Any, end: float, room: floa
     return room - now
 
 
-@inlined
+@njit_inlined
 def add_up_slots(tables: Tables, vertex: Any, window: Any) -> Any:
     """Of all inputs, one after the other: size, ts, latency; and the sum of the sizes of the inputs."""
     channels = vertex.inputs_end - vertex.inputs
@@ -112,7 +112,7 @@ def add_up_slots(tables: Tables, vertex: Any, window: Any) -> Any:
     return size, ts, latency, came
 
 
-@inlined
+@njit_inlined
 def find_surplus(tables: Tables, vertex: Any) -> float:
     """What the fullest successor still has waiting."""
     surplus = 0.0
@@ -125,7 +125,7 @@ def find_surplus(tables: Tables, vertex: Any) -> float:
     return surplus
 
 
-@inlined
+@njit_inlined
 def put_out(tables: Tables, pool: Pool, vertex: Any, size: float, ts: float, latency: float) -> None:
     """A set, its totals in pool.whole, into every output queue."""
     for place in range(vertex.outputs, vertex.outputs_end):
@@ -134,7 +134,7 @@ def put_out(tables: Tables, pool: Pool, vertex: Any, size: float, ts: float, lat
         enqueue(pool, queue, edge.selectivity * size, ts, latency, pool.whole, vertex.width)
 
 
-@inlined
+@njit_inlined
 def gather(tables: Tables, pool: Pool, vertex: Any, most: float) -> float:
     """Events from the inputs into the current slot: how many."""
     window = tables.windows[vertex.row]

@@ -34,11 +34,11 @@ EXAMPLE = "--plan latency_p99=2s rate=200000"
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class CapacityPlan:
     """goals: the most that each may be; latencies in ms, cost per hour.  rate: events per second into each query.
 
-    engines: the fewest that are enough, None: no number that was tried.  enough: what comes of them; too_few: what
-    comes of one less, or of the most that were tried.  reason: why not fewer, or why none.
+    engines: the fewest that are enough, None: no number that was tried.  enough: its results; too_few: those
+    of one less, or of the most that were tried.  reason: why not fewer, or why none.
     """
 
     goals: dict[str, float]
@@ -119,7 +119,7 @@ def make_plan(
     progress: Progress | None = None,
     engine: EngineName = "compiled",
     merges_equal: bool = True,
-) -> Plan:
+) -> CapacityPlan:
     """rate: events per second into each query, over all engines; None: as the scenario says."""
     if rate is not None:
         scenario = with_rate(scenario, rate)
@@ -153,16 +153,18 @@ def make_plan(
     if not enough:
         why = find_shortfall(tried[found], others)
         reason = f"{_count(found)}, the most that may be, {'is' if found == 1 else 'are'} not enough: {why}"
-        return Plan(goals, rate, None, None, tried[found], points, reason)
+        return CapacityPlan(goals, rate, None, None, tried[found], points, reason)
     too_dear = find_shortfall(tried[found], goals)
     if too_dear:
         reason = f"{_count(found)} {'is' if found == 1 else 'are'} needed, but {too_dear}"
-        return Plan(goals, rate, None, tried[found], tried.get(found - 1), points, reason)
+        return CapacityPlan(goals, rate, None, tried[found], tried.get(found - 1), points, reason)
     if found == 1:
-        return Plan(goals, rate, 1, tried[1], None, points, "one engine is enough")
+        return CapacityPlan(goals, rate, 1, tried[1], None, points, "one engine is enough")
     why = find_shortfall(tried[found - 1], others)
     be = "is" if found == 2 else "are"
-    return Plan(goals, rate, found, tried[found], tried[found - 1], points, f"{_count(found - 1)} {be} too few: {why}")
+    return CapacityPlan(
+        goals, rate, found, tried[found], tried[found - 1], points, f"{_count(found - 1)} {be} too few: {why}"
+    )
 
 
 def find_shortfall(point: SweepPoint, goals: dict[str, float]) -> str:

@@ -1,10 +1,10 @@
 """Did a simulation keep up with what came in?
 
 Looked at are the whole minutes after the first, in which everything still fills up; of a shorter run, all of it.  Two
-things tell that it fell behind: consumers get less than 99 % of what producers were offered, or a queue grows by more
+things show that it fell behind: consumers get less than 99 % of what producers were offered, or a queue grows by more
 than 1 % of what goes through it.  Bounded queues show the first, unbounded ones the second.
 
-A window or a batch gives out its events all at once: one more or less in the minutes looked at is no falling behind,
+A window or a batch gives out its events all at once: one more or less in the minutes examined is not falling behind,
 and neither is chance where arrivals are random.
 """
 
@@ -18,6 +18,7 @@ import numpy as np
 
 from cepheid.simulation.layout import Layout
 from cepheid.simulation.outcome import Outcome
+from cepheid.simulation.reference.schedulers import find_scheduler
 from cepheid.simulation.scenario import Scenario
 
 ENOUGH = 0.99
@@ -58,7 +59,7 @@ def find_steady_part(outcome: Outcome) -> SteadyPart:
     got = tally.origins[:, span.minutes].sum(axis=1) / span.seconds
     lag_of = _measure_lags(layout)
     for row, consumer in enumerate(layout.consumers()):
-        sources = [vertex for vertex in _upstream(layout, consumer) if vertex in offered]
+        sources = [vertex for vertex in layout.upstream(consumer) if vertex in offered]
         due = sum(offered[vertex] for vertex in sources)
         if due <= 0.0:
             continue
@@ -103,13 +104,11 @@ def _tolerance(scenario: Scenario, layout: Layout, sources: list[int], due: floa
     by_chance = 0.0
     if any(getattr(layout.arrivals(vertex), "seed", None) is not None for vertex in sources):
         by_chance = STANDARD_DEVIATIONS / math.sqrt(due * span.seconds)
-    in_batches_s = 0.0
-    if scenario.scheduler == "micro_batch":  # one batch waits while the one before it runs
-        in_batches_s = 2.0 * (scenario.micro_batch.interval_s + scenario.micro_batch.overhead_s)
+    scheduling_s = find_scheduler(scenario.scheduler).lag_s(scenario)
     if span.is_whole_run:  # what came last is still under way
-        return by_chance + (lag_s + in_batches_s + 2.0 * scenario.tick_s) / span.seconds
+        return by_chance + (lag_s + scheduling_s + 2.0 * scenario.tick_s) / span.seconds
     fits = lag_s == 0.0 or abs(math.remainder(span.seconds, lag_s)) < scenario.tick_s
-    return by_chance + (in_batches_s + (0.0 if fits else lag_s)) / span.seconds
+    return by_chance + (scheduling_s + (0.0 if fits else lag_s)) / span.seconds
 
 
 def _measure_lags(layout: Layout) -> Callable[[int], float]:
@@ -117,28 +116,12 @@ def _measure_lags(layout: Layout) -> Callable[[int], float]:
     known: dict[int, float] = {}
 
     def lag_of(vertex: int) -> float:
-        for each in reversed(_upstream(layout, vertex)):
+        for each in reversed(layout.upstream(vertex)):
             before = (known[int(layout.source[edge])] for edge in layout.inputs_of[each])
             known[each] = layout.instances[each].vertex.advance_s + max(before, default=0.0)
         return known[vertex]
 
     return lag_of
-
-
-def _upstream(layout: Layout, vertex: int) -> list[int]:
-    """The vertex and all that leads to it, each after those that it leads to."""
-    order: list[int] = []
-    seen: set[int] = set()
-    waiting = [(vertex, False)]
-    while waiting:
-        each, is_done = waiting.pop()
-        if is_done:
-            order.append(each)
-        elif each not in seen:
-            seen.add(each)
-            waiting.append((each, True))
-            waiting += [(int(layout.source[edge]), False) for edge in layout.inputs_of[each]]
-    return order[::-1]
 
 
 def _find_growing_queue(outcome: Outcome, span: _Span) -> str:

@@ -55,7 +55,7 @@ class SweepPoint:
     behind: str = ""
 
     def as_json(self) -> dict[str, Any]:
-        """Flat: what was varied, then what came of it."""
+        """Flat: the varied values, then the results."""
         figures = {name: getattr(self, name) for name in self.__slots__ if name != "values"}
         return {**self.values, **figures}
 

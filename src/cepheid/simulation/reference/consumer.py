@@ -6,7 +6,7 @@ from cepheid.simulation.reference.event_set import EventSet
 from cepheid.simulation.reference.ports import Inputs, add_up
 
 
-class Consumer:
+class ConsumerRun:
     def __init__(self, ipe: float, inputs: Inputs, producers: int) -> None:
         self.ipe, self.inputs, self.producers = ipe, inputs, producers
         self.dropped = 0.0

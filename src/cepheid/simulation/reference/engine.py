@@ -11,17 +11,17 @@ from cepheid.errors import NotSupportedYet
 from cepheid.simulation.clock import Tick, instructions_in, iteration_edges
 from cepheid.simulation.layout import CONSUMER, PRODUCER, WINDOW, Layout
 from cepheid.simulation.network import build_network
-from cepheid.simulation.reference.concurrent import put_in_order, run_concurrently
-from cepheid.simulation.reference.consumer import Consumer
+from cepheid.simulation.reference.concurrent import put_in_order
+from cepheid.simulation.reference.consumer import ConsumerRun
 from cepheid.simulation.reference.event_set import EventSet
-from cepheid.simulation.reference.executor import run_in_turn
-from cepheid.simulation.reference.micro_batch import BatchState, run_in_batches
-from cepheid.simulation.reference.operator import Operator
-from cepheid.simulation.reference.placement import Member, Message, Placement, VertexRun
+from cepheid.simulation.reference.in_turn import run_in_turn
+from cepheid.simulation.reference.operator import OperatorRun
+from cepheid.simulation.reference.placement import Member, Message, PlacementRun, VertexRun
 from cepheid.simulation.reference.ports import Bounds, Channel, Inputs, Outputs
-from cepheid.simulation.reference.producer import PatientProducer, Producer
-from cepheid.simulation.reference.scheduling import BUILT_IN, Arrival, Slice, find_scheduler
-from cepheid.simulation.reference.window import Window, give_all, give_constant
+from cepheid.simulation.reference.producer import PatientProducerRun, ProducerRun
+from cepheid.simulation.reference.schedulers import find_scheduler
+from cepheid.simulation.reference.slices import Arrival, Slice
+from cepheid.simulation.reference.window import WindowRun, give_all, give_constant
 from cepheid.simulation.scenario import Scenario
 from cepheid.simulation.tally import Floats, Tally, find_bin
 
@@ -35,8 +35,7 @@ class ReferenceEngine:
         self.tally = Tally.of(scenario, layout, ticks[-1])
         self.channels: list[Channel] = []
         self.members: list[Member] = []
-        self.placements: list[Placement] = []
-        self.batches: list[BatchState] = []
+        self.placements: list[PlacementRun] = []
         self.link_free_at: list[float] = []
         self.outbox: list[tuple[float, Message]] = []
         self.adopt(scenario, layout, 0)
@@ -69,12 +68,10 @@ class ReferenceEngine:
             member.part, member.whole = float(layout.part[member.number]), float(layout.whole[member.number])
         for place in range(len(self.placements), len(layout.order)):
             self.placements.append(self._make_placement(place))
-            self.batches.append(BatchState())
         for place, placement in enumerate(self.placements):
             placement.pes, placement.capacity = int(layout.pes[place]), float(layout.capacity[place])
             old, placement.members = placement.members, [self.members[vertex] for vertex in layout.order[place]]
-            if placement.members != old:
-                self.batches[place].stage = -1  # a batch that was under way begins anew with what is still waiting
+            placement.is_rearranged |= placement.members != old
         self._begin_producers(tick)
         self._reroute()
 
@@ -83,14 +80,14 @@ class ReferenceEngine:
         for vertex in vertices:
             run = self.members[vertex].run
             lost = run.waiting()
-            if isinstance(run, Producer):
+            if isinstance(run, ProducerRun):
                 run.queue.clear()
             else:
                 for channel in run.inputs.channels:
                     channel.incoming.clear()
-                    channel.tell_room()
+                    channel.update_limits()
                 run.inputs.total = 0.0
-            if isinstance(run, Window):
+            if isinstance(run, WindowRun):
                 run.unsent.clear()
                 for slot in run.slots:
                     for events in slot:
@@ -110,23 +107,22 @@ class ReferenceEngine:
         """Events in the queues of each vertex, now."""
         return np.array([member.run.waiting() for member in self.members])
 
-    def _run_placement(self, placement: Placement, tick: Tick) -> None:
+    def _run_placement(self, placement: PlacementRun, tick: Tick) -> None:
         scenario = self.scenario
         minute = int(tick.start_s / 60.0)
         self.tally.offered[placement.number, minute] += instructions_in(tick, placement.capacity, placement.pes)
         if not placement.members:
             return
-        if not self.corrected:
-            run_in_turn(placement, tick, scenario, find_scheduler(scenario.scheduler), self._collect(placement, tick))
-        elif scenario.scheduler == "micro_batch":
-            run_in_batches(placement, tick, scenario, self.batches[placement.number])
-        elif scenario.scheduler in BUILT_IN:
-            run_concurrently(placement, tick, scenario)
-        else:
-            self._run_as_user_says(placement, tick)
+        scheduler = find_scheduler(scenario.scheduler, scenario.fidelity)
+        if self.corrected and scheduler.run_tick is not None:
+            scheduler.run_tick(placement, tick, scenario)
+            return
+        assert scheduler.steps is not None, "a scheduler has steps, or a way to run a tick"
+        arrived = self._receive(placement, tick) if self.corrected else self._collect(placement, tick)
+        run_in_turn(placement, tick, scenario, scheduler.steps, arrived)
 
-    def _run_as_user_says(self, placement: Placement, tick: Tick) -> None:
-        """A scheduler of the user's, on one processor."""
+    def _receive(self, placement: PlacementRun, tick: Tick) -> list[Arrival[Message]]:
+        """For a scheduler that only has steps: they are those of one processor."""
         if placement.pes > 1:
             raise NotSupportedYet("a scheduler of your own on more than one processor", hint="set cloudlet_pes = 1")
         end = tick.end_s * 1000.0
@@ -134,10 +130,10 @@ class ReferenceEngine:
         placement.arrivals = placement.arrivals[len(arrived) :]
         for arrival in arrived:
             self.channels[arrival.message.edge].under_way -= arrival.message.events.size
-        run_in_turn(placement, tick, self.scenario, find_scheduler(self.scenario.scheduler), arrived)
+        return arrived
 
     def _look(self, tick: Tick) -> None:
-        """At the queues, once a second."""
+        """Sample the queues, once a second."""
         if int(tick.start_s) == int(tick.end_s):
             return
         minute = int(tick.start_s / 60.0)
@@ -149,7 +145,7 @@ class ReferenceEngine:
                 self.tally.most_waiting[member.number, minute], waiting
             )
 
-    def _collect(self, placement: Placement, tick: Tick) -> list[Arrival[Message]]:
+    def _collect(self, placement: PlacementRun, tick: Tick) -> list[Arrival[Message]]:
         """Messages that have arrived before the tick.  Of two for one vertex at one instant CEPSim loses one: that of
         the source whose name comes later."""
         arrived = [arrival for arrival in placement.arrivals if arrival.at < tick.start_s]
@@ -210,7 +206,7 @@ class ReferenceEngine:
         tally, minute = self.tally, int(piece.end / 60000.0)
         self._use(int(self.layout.placement[member.number]), piece.instructions, piece.end)
         tally.processed[member.number, minute] += events.size
-        if isinstance(member.run, Consumer) and events.size != 0.0:
+        if isinstance(member.run, ConsumerRun) and events.size != 0.0:
             consumer = tally.consumer_of[member.number]
             tally.consumed[consumer, minute] += events.size
             tally.latency[consumer, minute] += events.size * events.latency
@@ -229,19 +225,17 @@ class ReferenceEngine:
         layout = self.layout
         vertex, width = layout.instances[number].vertex, int(layout.width[number])
         inputs, outputs = layout.inputs_of[number], layout.outputs_of[number]
-        bounds: Bounds = "hard" if self.corrected else "told"
-        if self.scenario.scheduler == "micro_batch":
-            bounds = "none"
+        bounds: Bounds = find_scheduler(self.scenario.scheduler).bounds if self.corrected else "announced"
         sends = Outputs([self.channels[edge] for edge in outputs], bounds)
         takes = Inputs([self.channels[edge] for edge in inputs], width)
         run: VertexRun
         if layout.kind[number] == PRODUCER:
-            producer = PatientProducer if self.corrected else Producer
+            producer = PatientProducerRun if self.corrected else ProducerRun
             run = producer(vertex.ipe, sends, int(layout.slot[number]), width, vertex.limited, vertex.sheds)
         elif layout.kind[number] == CONSUMER:
-            run = Consumer(vertex.ipe, takes, width)
+            run = ConsumerRun(vertex.ipe, takes, width)
         elif layout.kind[number] == WINDOW:
-            run = Window(
+            run = WindowRun(
                 vertex.ipe,
                 takes,
                 sends,
@@ -252,7 +246,7 @@ class ReferenceEngine:
                 vertex.limits_output,
             )
         else:
-            run = Operator(vertex.ipe, takes, sends, width)
+            run = OperatorRun(vertex.ipe, takes, sends, width)
         return Member(number, run, inputs, outputs)
 
     def _begin_producers(self, tick: int) -> None:
@@ -262,17 +256,17 @@ class ReferenceEngine:
             if place < 0 or member.has_begun:
                 continue
             member.has_begun = True
-            if isinstance(member.run, Window):
+            if isinstance(member.run, WindowRun):
                 member.run.begin(self.ticks[tick].start_s * 1000.0)
-            if isinstance(member.run, Producer):
+            if isinstance(member.run, ProducerRun):
                 placement = self.placements[place]
                 edges = iteration_edges(self.ticks[tick:], self.scenario, placement.capacity, placement.pes)
                 copy = self.layout.instances[member.number].copy
                 amounts = self.layout.arrivals(member.number).amounts(edges, copy)
                 member.came = [0.0] * (tick * self.scenario.iterations + 1) + list(map(float, amounts))
 
-    def _make_placement(self, place: int) -> Placement:
-        return Placement(
+    def _make_placement(self, place: int) -> PlacementRun:
+        return PlacementRun(
             place,
             [],
             self.channels,

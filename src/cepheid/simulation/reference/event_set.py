@@ -1,4 +1,4 @@
-"""A batch of events that are not told apart: how many, when, how long they have been under way, and what they came of.
+"""A number of events treated as one: how many, when, how long they have been under way, and their origins.
 
     size      how many events; fractions allowed
     ts        their mean time, ms

@@ -9,7 +9,7 @@ from cepheid.simulation.reference.event_set import EventSet
 NEARLY_NOTHING = 1e-4
 
 
-class TooMany(AssertionError):
+class QueueUnderflow(AssertionError):
     """More events were asked of a queue than it holds."""
 
 
@@ -31,7 +31,7 @@ class EventSetQueue:
         """The first `size` events as one set.  What is left of a set that was taken apart is dropped below 1e-4."""
         if size > self.size:
             if size - self.size >= NEARLY_NOTHING:
-                raise TooMany(f"{size} events of {self.size}")
+                raise QueueUnderflow(f"{size} events of {self.size}")
             size = self.size
         taken, wanted = EventSet.empty(self.producers), size
         while self.sets and wanted > 0.0:

@@ -6,7 +6,7 @@ from cepheid.simulation.reference.event_set import EventSet
 from cepheid.simulation.reference.ports import Inputs, Outputs, add_up
 
 
-class Operator:
+class OperatorRun:
     def __init__(self, ipe: float, inputs: Inputs, outputs: Outputs, producers: int) -> None:
         self.ipe, self.inputs, self.outputs, self.producers = ipe, inputs, outputs, producers
         self.dropped = 0.0

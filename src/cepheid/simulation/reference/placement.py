@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
-from cepheid.simulation.reference.consumer import Consumer
+from cepheid.simulation.clock import Iteration, Tick, iterations_of
+from cepheid.simulation.reference.consumer import ConsumerRun
 from cepheid.simulation.reference.event_set import EventSet
-from cepheid.simulation.reference.operator import Operator
+from cepheid.simulation.reference.operator import OperatorRun
 from cepheid.simulation.reference.ports import Channel
-from cepheid.simulation.reference.producer import Producer
-from cepheid.simulation.reference.scheduling import Arrival, Slice
-from cepheid.simulation.reference.window import Window
+from cepheid.simulation.reference.producer import ProducerRun
+from cepheid.simulation.reference.slices import Arrival, Slice
+from cepheid.simulation.reference.window import WindowRun
+from cepheid.simulation.scenario import Scenario
 
-VertexRun = Producer | Operator | Window | Consumer
+VertexRun = ProducerRun | OperatorRun | WindowRun | ConsumerRun
 
 
 @dataclass(slots=True)
@@ -48,10 +51,11 @@ class Member:
 
 
 @dataclass(slots=True)
-class Placement:
+class PlacementRun:
     """arrivals: messages on their way to it; corrected: also what its own vertices send each other.
 
-    last_asked: when its producers last took in what had come.
+    last_asked: when its producers last took in what had come.  scheduler_state: what its scheduler keeps from tick to
+    tick; is_rearranged: its members are others than in the tick before.
     """
 
     number: int
@@ -67,20 +71,28 @@ class Placement:
     last_asked: float | None = None
     halted_until: float = 0.0
     arrivals: list[Arrival[Message]] = field(default_factory=list)
+    scheduler_state: Any = None
+    is_rearranged: bool = False
+
+    def iterations(self, tick: Tick, scenario: Scenario) -> Iterator[Iteration]:
+        """Of a tick; in each, producers have taken in what had come by its start."""
+        for each in iterations_of(tick, scenario, self.capacity, self.pes):
+            self.take_in(each.start, each.number)
+            yield each
 
     def take_in(self, now: float, iteration: int) -> None:
-        """Producers take in what has come."""
+        """Producers take in the events that have arrived."""
         since = now if self.last_asked is None else self.last_asked
         for member in self.members:
-            if isinstance(member.run, Producer):
+            if isinstance(member.run, ProducerRun):
                 member.run.take_in(member.came[iteration], since, now)
         self.last_asked = now
 
     def carry_out(self, member: Member, piece: Slice) -> list[Message]:
         """Run a vertex; what it sends to other placements is on its way, what stays here is given back."""
         events = member.run.run(piece.instructions, piece.start, piece.end)
-        if not isinstance(member.run, Producer):
-            member.run.inputs.tell_room()
+        if not isinstance(member.run, ProducerRun):
+            member.run.inputs.update_limits()
         self.observe(member, events, piece)
         local = []
         for edge in member.outputs:
@@ -94,7 +106,13 @@ class Placement:
                 self.send(message, piece.end)
         return local
 
+    def receive_until(self, now: float) -> None:
+        while self.arrivals and self.arrivals[0].at <= now:
+            message = self.arrivals.pop(0).message
+            self.channels[message.edge].under_way -= message.events.size
+            self.enter(message)
+
     def enter(self, message: Message) -> None:
         target = self.target(message.edge).run
-        assert not isinstance(target, Producer), "no edge leads to a producer"
+        assert not isinstance(target, ProducerRun), "no edge leads to a producer"
         target.inputs.receive(self.channels[message.edge], message.events)

@@ -26,24 +26,24 @@ class Channel:
         self.incoming = EventSetQueue(producers)
         self.under_way = 0.0
 
-    def tell_room(self) -> None:
+    def update_limits(self) -> None:
         if self.queue > 0.0:
             self.limit = self.queue - self.incoming.size
 
 
-Bounds = Literal["told", "hard", "none"]
+Bounds = Literal["announced", "hard", "none"]
 
 
 class Outputs:
-    """bounds: as the successor told when it last ran (CEPSim); as they are now, what is under way included; or none
-    at all."""
+    """bounds: as the successor announced when it last ran (CEPSim); as they are now, what is under way included; or
+    none at all."""
 
     def __init__(self, channels: list[Channel], bounds: Bounds) -> None:
         self.channels = channels
         self.bounds = bounds
 
     def room(self) -> float:
-        """How many events may be processed until the fullest successor has no room for what comes of them."""
+        """How many events may be processed until the fullest successor has no room for the results."""
         room = math.inf
         if self.bounds == "none":
             return room
@@ -87,14 +87,14 @@ class Inputs:
             self.total -= wanted
             if self.total < NEARLY_NOTHING:
                 self.total = 0.0
-        # Rounding over several queues may leave a rest that nothing is behind; CEPSim would work on it for ever.
+        # Rounding over several queues may leave a remainder although all are empty; CEPSim would never finish it.
         if events > 0.0 and not any(channel.incoming.size for channel in self.channels):
             self.total = 0.0
         return parts
 
-    def tell_room(self) -> None:
+    def update_limits(self) -> None:
         for channel in self.channels:
-            channel.tell_room()
+            channel.update_limits()
 
 
 def add_up(parts: list[EventSet], producers: int) -> EventSet:

@@ -1,6 +1,6 @@
 """Where events come in.
 
-As in CEPSim, what there is no room for stays outside and is taken in later, born anew: its waiting is never seen.
+As in CEPSim, events without room stay outside and get a new birth time when taken in: their waiting is never counted.
 Corrected, events outside keep the time when they came.
 """
 
@@ -16,7 +16,7 @@ DEFAULT_LIMIT = 1e7
 GREATEST_INT = 2147483647.0
 
 
-class Producer:
+class ProducerRun:
     def __init__(self, ipe: float, outputs: Outputs, slot: int, producers: int, limited: bool, sheds: bool) -> None:
         self.ipe, self.outputs, self.slot, self.producers = ipe, outputs, slot, producers
         self.limited, self.sheds = limited, sheds
@@ -65,7 +65,7 @@ class Producer:
         return events
 
 
-class PatientProducer(Producer):
+class PatientProducerRun(ProducerRun):
     """Nothing is left outside: events wait in the producer's own queue, with the time when they came (the middle of
     the interval)."""
 

@@ -1,50 +1,34 @@
-"""Which vertex runs next, from when to when, with how many instructions: CEPSim's two schedulers.
+"""What a scheduler is: which vertex runs next, from when to when, with how many instructions.
 
-A scheduler is a generator of steps: runs, and arrivals of messages between them.  `dynamic` decides each step only
-after the one before has taken effect.  An arrival inside a slice splits it in two.  Register your own:
+`steps` is CEPSim's contract, and the one to write a scheduler of your own for: a generator of runs, and arrivals of
+messages between them.  Each step may be decided only after the one before has taken effect.  An arrival inside a slice
+splits it in two.
 
     @register_scheduler("longest_queue")
     def schedule_longest(turn): ...  # yields slices; every arrival must be yielded too
+
+A built-in one is a file of schedulers/, and a line in schedulers/kinds.py.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
-from cepheid.errors import InvalidInput, suggest_name
+from cepheid.simulation.clock import Tick
+from cepheid.simulation.reference.placement import PlacementRun
+from cepheid.simulation.reference.ports import Bounds
+from cepheid.simulation.reference.slices import Arrival, Slice
+from cepheid.simulation.scenario import Fidelity, Scenario
 
 WORTH_RUNNING = 1.0  # instructions: less is not scheduled
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Slice:
-    """vertex: its place in the order."""
-
-    vertex: int
-    start: float
-    end: float
-    instructions: float
-
-    def split(self, at: float) -> tuple[Slice, Slice]:
-        first = self.instructions * ((at - self.start) / (self.end - self.start))
-        return (
-            Slice(self.vertex, self.start, at, first),
-            Slice(self.vertex, at, self.end, self.instructions - first),
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class Arrival(Generic[T]):
-    at: float
-    message: T
-
-
-@dataclass(frozen=True, slots=True)
 class Turn(Generic[T]):
-    """What a scheduler is told.  allotments: most instructions for each vertex at a time; needed(place): how many it
+    """What a scheduler decides by.  allotments: most instructions for each vertex at a time; needed(place): how many it
     could use now; arrivals: ascending."""
 
     start: float
@@ -59,74 +43,35 @@ class Turn(Generic[T]):
 
 
 Step = Slice | Arrival[T]
-Scheduler = Callable[[Turn[Any]], Iterator[Step[Any]]]
-SCHEDULERS: dict[str, Scheduler] = {}
-BUILT_IN = ("simple", "dynamic", "micro_batch")
+Steps = Callable[[Turn[Any]], Iterator[Step[Any]]]
 
 
-def register_scheduler(name: str) -> Callable[[Scheduler], Scheduler]:
-    def register(scheduler: Scheduler) -> Scheduler:
-        SCHEDULERS[name] = scheduler
-        return scheduler
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scheduler:
+    """All that the simulator has to know of a scheduler.
 
-    return register
+    steps: of one processor; None: CEPSim cannot run it.
+    run_tick: a tick of a placement with fidelity "corrected"; None: by its steps, so on one processor only.
+    kernels: by fidelity, "module:function" of the compiled twin; without one it runs on the reference engine.
+    bounds: which bounds of queues hold with fidelity "corrected".
+    once_each: every vertex has one turn in each iteration, needed or not.
+    lag_s: how long events may wait for their turn though everything is well.
+    """
 
-
-def find_scheduler(name: str) -> Scheduler:
-    if name not in SCHEDULERS:
-        if name == "micro_batch":
-            raise InvalidInput('scheduler "micro_batch" is not one of CEPSim', hint='set fidelity = "corrected"')
-        raise InvalidInput(f'scheduler "{name}" does not exist', hint=suggest_name(name, SCHEDULERS))
-    return SCHEDULERS[name]
-
-
-@register_scheduler("simple")
-def schedule_simply(turn: Turn[T]) -> Iterator[Step[T]]:
-    """Everyone once, for its whole allotment, needed or not."""
-    arrivals, cursor = list(turn.arrivals), turn.start
-    for vertex, instructions in enumerate(turn.allotments):
-        piece = Slice(vertex, cursor, cursor + turn.lasts(instructions), instructions)
-        cursor = piece.end
-        while arrivals and arrivals[0].at <= piece.start:
-            yield arrivals.pop(0)
-        if arrivals and arrivals[0].at < piece.end:
-            first, second = piece.split(arrivals[0].at)
-            yield first
-            yield arrivals.pop(0)
-            yield second
-        else:
-            yield piece
-    yield from arrivals
+    steps: Steps | None = None
+    run_tick: Callable[[PlacementRun, Tick, Scenario], None] | None = None
+    kernels: Mapping[Fidelity, str] = field(default_factory=dict)
+    bounds: Bounds = "hard"
+    once_each: bool = False
+    lag_s: Callable[[Scenario], float] = lambda _: 0.0
 
 
-@register_scheduler("dynamic")
-def schedule_dynamically(turn: Turn[T]) -> Iterator[Step[T]]:
-    """Round and round, those that have work, each for what it needs or its allotment at most, until nothing is left."""
-    arrivals, cursor, left, place = list(turn.arrivals), turn.start, turn.instructions, 0
-    count = len(turn.allotments)
-    while True:
-        while arrivals and arrivals[0].at <= cursor:
-            yield arrivals.pop(0)
-        if left <= 0.0:
-            return
-        for tried in range(place, place + count):
-            vertex = tried if tried < count else tried - count
-            needed = turn.needed(vertex)
-            if needed > WORTH_RUNNING:
-                break
-        else:
-            if not arrivals:
-                return
-            cursor = arrivals[0].at
-            continue
-        instructions = min(needed, turn.allotments[vertex], left)
-        piece = Slice(vertex, cursor, cursor + turn.lasts(instructions), instructions)
-        if arrivals and piece.start < arrivals[0].at < piece.end:
-            first, second = piece.split(arrivals[0].at)
-            yield first
-            yield arrivals.pop(0)
-            yield second
-        else:
-            yield piece
-        cursor, left = piece.end, left - instructions
-        place = vertex + 1 if vertex + 1 < count else 0
+def split_at_arrival(piece: Slice, arrivals: list[Arrival[T]]) -> Iterator[Step[T]]:
+    """The slice, in two if the first of the arrivals comes within it."""
+    if arrivals and piece.start < arrivals[0].at < piece.end:
+        first, second = piece.split(arrivals[0].at)
+        yield first
+        yield arrivals.pop(0)
+        yield second
+    else:
+        yield piece

@@ -27,7 +27,7 @@ def give_constant(count: float) -> Combination:
     return lambda sizes: count  # noqa: ARG005
 
 
-class Window:
+class WindowRun:
     def __init__(
         self,
         ipe: float,

@@ -1,6 +1,6 @@
 """What is drawn, before anyone draws it: line charts, heat maps and bars, with their words and units.
 
-digest, sweep  ->  outcome_charts, sweep_charts  ->  charts  ->  svg_charts (pages), pictures (PNG)
+digest, sweep  ->  outcome_charts, sweep_charts  ->  charts  ->  chart_layout  ->  svg (pages), png (pictures)
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ MOST_MARKS = 60  # points of a line; more would run into each other
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class ChartLine:
     """points: (x, y), and None where there is none.  colour: 1 to 6; 0 is for what is only compared with.
 
     band: x, low, high.  hollow: the points whose marks are only outlines, by their x.
@@ -28,6 +28,8 @@ class Line:
     band: Sequence[tuple[float, float, float]] = ()
     write: Callable[[float], str] = write_short
     hollow: frozenset[float] = frozenset()
+    has_line: bool = True
+    has_marks: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +55,7 @@ class LineChart:
 
     title: str
     across: str
-    lines: Sequence[Line]
+    lines: Sequence[ChartLine]
     logarithmic: bool = False
     ticks: Sequence[float] = ()
     moments: Sequence[Moment] = ()
@@ -70,12 +72,13 @@ class LineChart:
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
-    """share: how strong its colour is, 0 to 1; None: nothing to show.  crossed: hatched instead of coloured."""
+class HeatCell:
+    """share: how strong its colour is, 0 to 1; None: nothing to show.  hint: its values in words.  crossed: hatched
+    instead of coloured."""
 
     share: float | None
     text: str
-    told: str
+    hint: str
     crossed: bool = False
 
 
@@ -88,7 +91,7 @@ class HeatMap:
     across: str
     rows: Sequence[str]
     columns: Sequence[str]
-    cells: Sequence[Sequence[Cell]]
+    cells: Sequence[Sequence[HeatCell]]
     key: tuple[str, str]
     key_crossed: str = ""
     colour: int = 1

@@ -229,15 +229,9 @@ def _offered_to_consumers(outcome: Outcome) -> list[float]:
     """Events per second of the producers upstream of each consumer."""
     layout, duration = outcome.layout, outcome.scenario.duration_s
     rate = {producer: layout.arrivals(producer).mean_rate(duration) for producer in layout.producers()}
-    offered = []
-    for consumer in layout.consumers():
-        seen, stack = {consumer}, [consumer]
-        while stack:
-            before = {int(layout.source[edge]) for edge in layout.inputs_of[stack.pop()]} - seen
-            seen |= before
-            stack += before
-        offered.append(sum(rate.get(vertex, 0.0) for vertex in sorted(seen)))
-    return offered
+    return [
+        sum(rate.get(vertex, 0.0) for vertex in sorted(layout.upstream(consumer))) for consumer in layout.consumers()
+    ]
 
 
 def _greatest(values: Iterable[float | None]) -> float | None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from cepheid.simulation.exploration.sweep import Sweep
 from cepheid.simulation.outcome import Outcome
+from cepheid.simulation.report.looks import write_styles
 from cepheid.simulation.report.outcome_page import describe_outcome
 from cepheid.simulation.report.page_style import HATCH, STYLE
 from cepheid.simulation.report.sweep_page import describe_sweep
@@ -26,7 +27,7 @@ def _frame(title: str, sections: Sequence[str]) -> str:
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{escape(title)}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n{HATCH}\n<main>\n"
+        f"<title>{escape(title)}</title>\n<style>\n{write_styles()}{STYLE}</style>\n</head>\n<body>\n{HATCH}\n<main>\n"
         + "\n".join(sections)
         + "\n</main>\n</body>\n</html>\n"
     )

@@ -2,34 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TypeVar
 
 from cepheid.simulation.report.charts import (
     MOST_LINES,
-    Cell,
+    ChartLine,
+    HeatCell,
     HeatMap,
-    Line,
     LineChart,
     Moment,
     logarithmic_share,
     name_range,
 )
-from cepheid.simulation.report.digest import Consumers, Digest
+from cepheid.simulation.report.digest import Consumers, Digest, Machines, Vertices
 from cepheid.simulation.report.quantities import clean_name, write_count, write_duration, write_share, write_short
-from cepheid.simulation.scenario import Change
+from cepheid.simulation.scenario import ScenarioChange
 
 LONGEST_NAME = 44  # letters beside a chart
+Value = TypeVar("Value")
 FAR_APART = 30.0  # latencies that differ more are drawn in decades
 
 
-def chart_latency(digest: Digest, changes: Sequence[Change]) -> LineChart:
+def chart_latency(digest: Digest, changes: Sequence[ScenarioChange]) -> LineChart:
     """A line for each consumer, or, if they are many, the median and all around it."""
     rows = _choose_rows(digest)
     spreads = [[(x, row.latency_in(minute)) for x, minute in _place_minutes(digest)] for row in rows]
     known = [spread.middle for row in spreads for _, spread in row if spread]
     unit, name = _choose_unit(known)
     lines = [
-        Line(
+        ChartLine(
             _name_line(row, rows, "median"),
             [(x, spread.middle / unit if spread else None) for x, spread in by_minute],
             1 + number,
@@ -49,10 +52,10 @@ def chart_latency(digest: Digest, changes: Sequence[Change]) -> LineChart:
     )
 
 
-def chart_throughput(digest: Digest, changes: Sequence[Change]) -> LineChart:
+def chart_throughput(digest: Digest, changes: Sequence[ScenarioChange]) -> LineChart:
     rows = _choose_rows(digest)
     achieved = [
-        Line(
+        ChartLine(
             _name_line(row, rows, "achieved"),
             [(x, row.throughput_in(minute)) for x, minute in _place_minutes(digest)],
             1 + number,
@@ -61,7 +64,7 @@ def chart_throughput(digest: Digest, changes: Sequence[Change]) -> LineChart:
         )
         for number, row in enumerate(rows)
     ]
-    offered = [Line("offered", [(x, row.offered_per_s) for x, _ in _place_minutes(digest)], 0) for row in rows]
+    offered = [ChartLine("offered", [(x, row.offered_per_s) for x, _ in _place_minutes(digest)], 0) for row in rows]
     return LineChart(
         title="Throughput, source events/s",
         across="minute",
@@ -78,24 +81,13 @@ def map_latency(digest: Digest) -> HeatMap:
     ]
     known = [value for row in medians for value in row if value is not None]
     low, high = min(known, default=0.0), max(known, default=0.0)
-    return HeatMap(
-        title="Latency of each minute",
-        across="minute",
-        rows=[clean_name(row.name, LONGEST_NAME) for row in digest.consumers],
-        columns=[str(minute) for minute in digest.minutes],
-        cells=[
-            [
-                Cell(
-                    None if value is None else logarithmic_share(value, low, high),
-                    write_duration(value),
-                    f"{row.name}, minute {minute}: {write_duration(value)}",
-                )
-                for minute, value in zip(digest.minutes, values, strict=True)
-            ]
-            for row, values in zip(digest.consumers, medians, strict=True)
-        ],
-        key=name_range(write_duration(low), write_duration(high), high / low if low > 0.0 else 1.0),
-    )
+
+    def show(value: float | None) -> HeatCell:
+        share = None if value is None else logarithmic_share(value, low, high)
+        return HeatCell(share, write_duration(value), write_duration(value))
+
+    key = name_range(write_duration(low), write_duration(high), high / low if low > 0.0 else 1.0)
+    return _map_minutes("Latency of each minute", digest, digest.consumers, medians, show, key)
 
 
 def map_queues(digest: Digest) -> HeatMap | None:
@@ -105,42 +97,46 @@ def map_queues(digest: Digest) -> HeatMap | None:
         return None
     waiting = [[row.waiting()[minute] for minute in digest.minutes] for row in rows]
     most = max(map(max, waiting))
-    return HeatMap(
-        title="Events waiting, mean of each minute",
-        across="minute",
-        rows=[clean_name(row.name, LONGEST_NAME) for row in rows],
-        columns=[str(minute) for minute in digest.minutes],
-        cells=[
-            [
-                Cell(
-                    logarithmic_share(1.0 + value, 1.0, 1.0 + most),
-                    write_short(float(f"{value:.2g}" if value < 10.0 else f"{value:.3g}")),
-                    f"{row.name}, minute {minute}: {write_count(value)} waiting",
-                )
-                for minute, value in zip(digest.minutes, values, strict=True)
-            ]
-            for row, values in zip(rows, waiting, strict=True)
-        ],
-        key=name_range("0", write_count(most), most),
-    )
+
+    def show(value: float) -> HeatCell:
+        text = write_short(float(f"{value:.2g}" if value < 10.0 else f"{value:.3g}"))
+        return HeatCell(logarithmic_share(1.0 + value, 1.0, 1.0 + most), text, f"{write_count(value)} waiting")
+
+    key = name_range("0", write_count(most), most)
+    return _map_minutes("Events waiting, mean of each minute", digest, rows, waiting, show, key)
 
 
 def map_utilisation(digest: Digest) -> HeatMap:
     shares = [[row.utilisation()[minute] for minute in digest.minutes] for row in digest.machines]
+
+    def show(share: float) -> HeatCell:
+        return HeatCell(share, write_share(share), write_share(share))
+
+    return _map_minutes("Utilisation of machines", digest, digest.machines, shares, show, ("0 %", "100 %"), colour=2)
+
+
+def _map_minutes(
+    title: str,
+    digest: Digest,
+    rows: Sequence[Consumers | Vertices | Machines],
+    values: Sequence[Sequence[Value]],
+    show: Callable[[Value], HeatCell],
+    key: tuple[str, str],
+    colour: int = 1,
+) -> HeatMap:
+    """values: of each row, by minute."""
+    cells = []
+    for row, by_minute in zip(rows, values, strict=True):
+        shown = [(minute, show(value)) for minute, value in zip(digest.minutes, by_minute, strict=True)]
+        cells.append([replace(cell, hint=f"{row.name}, minute {minute}: {cell.hint}") for minute, cell in shown])
     return HeatMap(
-        title="Utilisation of machines",
+        title=title,
         across="minute",
-        rows=[clean_name(row.name, LONGEST_NAME) for row in digest.machines],
+        rows=[clean_name(row.name, LONGEST_NAME) for row in rows],
         columns=[str(minute) for minute in digest.minutes],
-        cells=[
-            [
-                Cell(share, write_share(share), f"{row.name}, minute {minute}: {write_share(share)}")
-                for minute, share in zip(digest.minutes, values, strict=True)
-            ]
-            for row, values in zip(digest.machines, shares, strict=True)
-        ],
-        key=("0 %", "100 %"),
-        colour=2,
+        cells=cells,
+        key=key,
+        colour=colour,
     )
 
 
@@ -164,7 +160,7 @@ def _choose_unit(latencies_ms: Sequence[float]) -> tuple[float, str]:
     return (6e4, "min") if most >= 1.2e5 else (1e3, "s") if most >= 1e3 else (1.0, "ms")
 
 
-def _mark_changes(changes: Sequence[Change]) -> list[Moment]:
+def _mark_changes(changes: Sequence[ScenarioChange]) -> list[Moment]:
     """A point of a chart is a whole minute, drawn at its number: so half a minute further left."""
     return [
         Moment(each.at_s / 60.0 - 0.5, f"{each.action} {clean_name(each.vertex or each.query or each.vm, 18)}".strip())

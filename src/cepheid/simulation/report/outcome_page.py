@@ -14,6 +14,7 @@ from cepheid.simulation.report.outcome_charts import (
 )
 from cepheid.simulation.report.page_parts import (
     place_side_by_side,
+    write_chart,
     write_figure,
     write_folded,
     write_listing,
@@ -34,7 +35,6 @@ from cepheid.simulation.report.quantities import (
 )
 from cepheid.simulation.report.query_drawing import draw_query
 from cepheid.simulation.report.scenario_text import write_scenario
-from cepheid.simulation.report.svg_charts import draw_svg
 from cepheid.simulation.scenario import Query, Scenario
 
 MOST_ROWS = 24
@@ -53,10 +53,10 @@ def describe_outcome(outcome: Outcome) -> tuple[str, list[str]]:
         write_note(describe_settings(scenario)),
         write_note(warn_of_unhosted(digest)) if digest.unhosted else "",
         write_tiles(_summarise(outcome, digest)),
-        write_section("Latency and throughput", place_side_by_side([draw_svg(each) for each in by_minute])),
+        write_section("Latency and throughput", place_side_by_side([write_chart(each) for each in by_minute])),
         _list_consumers(scenario, digest),
         write_section("Where events wait", *_show_queues(digest), _list_vertices(digest)),
-        write_section("Machines", write_figure(draw_svg(map_utilisation(digest))), _list_machines(digest)),
+        write_section("Machines", write_figure(write_chart(map_utilisation(digest))), _list_machines(digest)),
         _draw_graphs(outcome),
         write_section(
             "Scenario",
@@ -150,7 +150,7 @@ def _list_consumers(scenario: Scenario, digest: Digest) -> str:
             "Throughput as CEPSim counts it: over the seconds in which something was consumed, so that a query which "
             "gives out now and then shows more than is offered. The chart counts all seconds."
         )
-    several = [write_figure(draw_svg(map_latency(digest)))] if len(digest.consumers) > MOST_LINES else []
+    several = [write_figure(write_chart(map_latency(digest)))] if len(digest.consumers) > MOST_LINES else []
     return write_section("Consumers", *several, write_table(heads, rows), *map(write_note, notes))
 
 
@@ -160,7 +160,7 @@ def _show_queues(digest: Digest) -> list[str]:
         return [write_note("Nothing waited when queues were looked at, once a second.")]
     hidden = len(digest.vertices) - len(chart.rows)
     notes = [write_note(f"{_count(hidden, 'row')} left out: nothing waited there.")] if hidden else []
-    return [write_figure(draw_svg(chart)), *notes]
+    return [write_figure(write_chart(chart)), *notes]
 
 
 def _list_vertices(digest: Digest) -> str:

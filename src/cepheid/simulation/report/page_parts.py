@@ -5,6 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 
+from cepheid.simulation.report.chart_layout import lay_out_chart
+from cepheid.simulation.report.charts import Chart
+from cepheid.simulation.report.svg import write_svg
+
 
 def write_title(title: str) -> str:
     return f"<header><h1>{escape(title)}</h1></header>"
@@ -24,6 +28,10 @@ def write_tile(value: str, meaning: str, bad: bool = False) -> str:
 
 def write_tiles(tiles: Sequence[str]) -> str:
     return f'<div class="tiles">{"".join(tiles)}</div>'
+
+
+def write_chart(chart: Chart) -> str:
+    return write_svg(lay_out_chart(chart))
 
 
 def place_side_by_side(charts: Sequence[str]) -> str:

@@ -1,17 +1,8 @@
-"""How a report looks: one sheet, light or dark as the reader's machine is set.
-
-The six colours are those of Okabe and Ito, which people tell apart who see colours differently.
-"""
+"""How a page looks: one sheet, light or dark as the reader's machine is set.  Charts: looks.py."""
 
 from __future__ import annotations
 
 STYLE = """
-:root { color-scheme: light dark;
-  --paper: #ffffff; --card: #f7f8fa; --ink: #1c2430; --faint: #5b6675; --rule: #dde2e9; --trough: #e3e7ed;
-  --c0: #7b8694; --c1: #0072b2; --c2: #d55e00; --c3: #009e73; --c4: #b45f93; --c5: #b58400; --c6: #3d9bd1; }
-@media (prefers-color-scheme: dark) { :root {
-  --paper: #10151d; --card: #171e29; --ink: #e6eaf0; --faint: #98a3b3; --rule: #2b3543; --trough: #2b3543;
-  --c0: #8b96a5; --c1: #4aa3df; --c2: #f0803c; --c3: #2fbf95; --c4: #d88fbb; --c5: #e6b53c; --c6: #8fd0f5; } }
 * { box-sizing: border-box; }
 body { margin: 0; background: var(--paper); color: var(--ink);
   font: 15px/1.5 system-ui, -apple-system, "Segoe UI", Roboto, "DejaVu Sans", sans-serif; }
@@ -38,28 +29,9 @@ pre { background: var(--card); border: 1px solid var(--rule); border-radius: 8px
   font: 12.5px/1.5 ui-monospace, "DejaVu Sans Mono", monospace; }
 .chart { width: 100%; height: auto; display: block; }
 .chart text { font: 12px system-ui, -apple-system, "Segoe UI", Roboto, "DejaVu Sans", sans-serif; fill: var(--ink); }
-.chart .title { font-size: 13.5px; font-weight: 600; } .chart .name { font-size: 13px; font-weight: 600; }
-.chart .tick, .chart .note { fill: var(--faint); }
-.chart .cell { font-size: 11px; } .chart .strong { fill: var(--paper); }
-.chart .halo { paint-order: stroke; stroke: var(--paper); stroke-width: 4px; stroke-linejoin: round; }
-.grid { stroke: var(--rule); stroke-width: 1; } .axis { stroke: var(--faint); stroke-width: 1; }
-.shade { fill: var(--c2); fill-opacity: .10; }
-.moment { stroke: var(--faint); stroke-width: 1.2; stroke-dasharray: 2 3; }
-.line { fill: none; stroke-width: 2; stroke-linejoin: round; }
-.mark { stroke: var(--paper); stroke-width: 1; }
-.chart .hollow { fill: var(--paper); stroke-width: 1.5; stroke-dasharray: none; }
-.band { fill-opacity: .18; stroke: none; }
-.s0 { stroke: var(--c0); stroke-dasharray: 6 5; stroke-width: 1.6; } .f0 { fill: var(--c0); }
-.s1 { stroke: var(--c1); } .f1 { fill: var(--c1); }
-.s2 { stroke: var(--c2); stroke-dasharray: 9 3; } .f2 { fill: var(--c2); }
-.s3 { stroke: var(--c3); stroke-dasharray: 3 2; } .f3 { fill: var(--c3); }
-.s4 { stroke: var(--c4); stroke-dasharray: 10 3 2 3; } .f4 { fill: var(--c4); }
-.s5 { stroke: var(--c5); stroke-dasharray: 5 2; } .f5 { fill: var(--c5); }
-.s6 { stroke: var(--c6); stroke-dasharray: 2 2; } .f6 { fill: var(--c6); }
-.absent { fill: none; stroke: var(--rule); }
-.crossed { fill: url(#hatch); stroke: none; } .pale { fill: var(--trough); }
+.chart .name { font-size: 13px; font-weight: 600; }
 .hatching { stroke: var(--c0); stroke-width: 1.4; fill: none; }
-.border { stroke: var(--ink); stroke-width: 2.6; fill: none; stroke-linecap: square; }
+.chart .border { stroke-linecap: square; } .line { stroke-linejoin: round; }
 .box { fill: var(--card); stroke: var(--rule); stroke-width: 1.2; } .foreign { stroke-dasharray: 5 4; }
 .trough { fill: var(--trough); } .edge { fill: none; stroke: var(--c0); stroke-width: 1.5; } .tip { fill: var(--c0); }
 @media print { h2 { break-after: avoid; } figure, .tile, table { break-inside: avoid; } }
@@ -69,5 +41,5 @@ pre { background: var(--card); border: 1px solid var(--rule); border-radius: 8px
 HATCH = (
     '<svg width="0" height="0" style="position:absolute" aria-hidden="true"><defs>'
     '<pattern id="hatch" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">'
-    '<path d="M0,0 V6" class="hatching"/></pattern></defs></svg>'
+    '<rect width="6" height="6" class="trough"/><path d="M0,0 V6" class="hatching"/></pattern></defs></svg>'
 )

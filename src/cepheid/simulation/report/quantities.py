@@ -21,7 +21,7 @@ def write_count(value: float | None) -> str:
 
 
 def write_short(value: float) -> str:
-    """For axes: as short as it can be told, 0.5, 20 k, 1.5 M."""
+    """For axes, as short as possible: 0.5, 20 k, 1.5 M."""
     size = abs(value)
     for unit, name in ((1e12, " T"), (1e9, " G"), (1e6, " M"), (1e3, " k")):
         if size >= unit:

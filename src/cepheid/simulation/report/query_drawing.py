@@ -13,7 +13,7 @@ from collections.abc import Mapping
 
 from cepheid.simulation.report.quantities import clean_name, write_count, write_share, write_value
 from cepheid.simulation.report.svg import hint, label, picture, shape
-from cepheid.simulation.scenario import Query, Vertex
+from cepheid.simulation.scenario import Query, ScenarioVertex
 
 BOX_WIDTH, BOX_HEIGHT = 150.0, 84.0
 GAP_X, GAP_Y = 54.0, 22.0
@@ -81,13 +81,13 @@ def _draw_edge(start: tuple[float, float], end: tuple[float, float], selectivity
     return drawn + label((x1 + x2) / 2, (y1 + y2) / 2 - 7.0, text, text_anchor="middle", kind="note halo")
 
 
-def _draw_vertex(vertex: Vertex, vm: str, share: float | None, duration_s: float, x: float, y: float) -> str:
-    told = [f"{clean_name(vertex.id)} on {clean_name(vm)}", f"{vertex.kind}, {vertex.ipe:g} instructions per event"]
-    told += [f"queue of {vertex.queue:g}"] if vertex.queue else []
-    told += [f"window of {vertex.window_s:g} s every {vertex.advance_s:g} s"] if vertex.kind == "window" else []
-    told += [f"{write_share(share)} of the work"] if share is not None else []
+def _draw_vertex(vertex: ScenarioVertex, vm: str, share: float | None, duration_s: float, x: float, y: float) -> str:
+    facts = [f"{clean_name(vertex.id)} on {clean_name(vm)}", f"{vertex.kind}, {vertex.ipe:g} instructions per event"]
+    facts += [f"queue of {vertex.queue:g}"] if vertex.queue else []
+    facts += [f"window of {vertex.window_s:g} s every {vertex.advance_s:g} s"] if vertex.kind == "window" else []
+    facts += [f"{write_share(share)} of the work"] if share is not None else []
     parts = [
-        shape("rect", hint("\n".join(told)), x=x, y=y, width=BOX_WIDTH, height=BOX_HEIGHT, rx=7, kind="box"),
+        shape("rect", hint("\n".join(facts)), x=x, y=y, width=BOX_WIDTH, height=BOX_HEIGHT, rx=7, kind="box"),
         shape("rect", x=x, y=y + 8.0, width=4.0, height=BOX_HEIGHT - 16.0, kind=f"f{COLOURS[vertex.kind]}"),
         label(x + 12.0, y + 20.0, clean_name(vertex.id, 17), kind="name"),
         label(x + 12.0, y + 36.0, _describe(vertex, duration_s), kind="tick"),
@@ -100,7 +100,7 @@ def _draw_vertex(vertex: Vertex, vm: str, share: float | None, duration_s: float
     return "".join(parts)
 
 
-def _describe(vertex: Vertex, duration_s: float) -> str:
+def _describe(vertex: ScenarioVertex, duration_s: float) -> str:
     if vertex.kind == "producer" and vertex.arrivals is not None:
         return f"{write_count(vertex.arrivals.mean_rate(duration_s))} events/s"
     if vertex.kind == "window":

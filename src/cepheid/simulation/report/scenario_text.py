@@ -1,6 +1,6 @@
 """A scenario as the text of a scenario file, to be read in a report and to be run again from it.
 
-What a field is when nobody says otherwise is left out.
+Fields that have their default value are left out.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from cepheid.simulation.arrivals import ARRIVALS
 from cepheid.simulation.arrivals.randomised import Randomised
 from cepheid.simulation.arrivals.replay import Replay
 from cepheid.simulation.arrivals.uniform import Uniform
-from cepheid.simulation.scenario import Datacentre, Query, Scenario, Vertex
+from cepheid.simulation.scenario import Datacentre, Query, Scenario, ScenarioVertex
 
 MOST_QUERIES = 40
 TABLES = {"queries", "vms", "datacentres", "links", "changes", "micro_batch"}
@@ -24,18 +24,18 @@ FILE_NAMES = {"limits_output": "limit_output"}  # where the file says it in othe
 
 def write_scenario(scenario: Scenario, most_queries: int = MOST_QUERIES) -> str:
     """most_queries: later ones are only counted."""
-    blocks = [_write_table("[simulation]", _told_fields(scenario, always={"duration_s", "tick_s", "fidelity"}))]
-    batch = _told_fields(scenario.micro_batch)
+    blocks = [_write_table("[simulation]", _list_entries(scenario, always={"duration_s", "tick_s", "fidelity"}))]
+    batch = _list_entries(scenario.micro_batch)
     blocks += [_write_table("[micro_batch]", batch)] if batch else []
     blocks += [_write_datacentre(each) for each in scenario.datacentres]
     blocks += [
-        _write_table("[[vm]]", _told_fields(each, always={"pes", "mips"})) for each in scenario.vms[:most_queries]
+        _write_table("[[vm]]", _list_entries(each, always={"pes", "mips"})) for each in scenario.vms[:most_queries]
     ]
     blocks += _count_rest("machines", len(scenario.vms) - most_queries)
-    blocks += [_write_table("[[link]]", _told_fields(each)) for each in scenario.links]
+    blocks += [_write_table("[[link]]", _list_entries(each)) for each in scenario.links]
     blocks += [_write_query(each) for each in scenario.queries[:most_queries]]
     blocks += _count_rest("queries", len(scenario.queries) - most_queries)
-    blocks += [_write_table("[[change]]", _told_fields(each)) for each in scenario.changes]
+    blocks += [_write_table("[[change]]", _list_entries(each)) for each in scenario.changes]
     return "\n\n".join(blocks) + "\n"
 
 
@@ -44,9 +44,9 @@ def _count_rest(what: str, rest: int) -> list[str]:
 
 
 def _write_datacentre(datacentre: Datacentre) -> str:
-    told = {key: value for key, value in _told_fields(datacentre).items() if key != "hosts"}
-    hosts = ["hosts = ["] + [f"  {_write_inline(_told_fields(host))}," for host in datacentre.hosts] + ["]"]
-    return "\n".join([_write_table("[[datacentre]]", told), *(hosts if datacentre.hosts else [])])
+    entries = {key: value for key, value in _list_entries(datacentre).items() if key != "hosts"}
+    hosts = ["hosts = ["] + [f"  {_write_inline(_list_entries(host))}," for host in datacentre.hosts] + ["]"]
+    return "\n".join([_write_table("[[datacentre]]", entries), *(hosts if datacentre.hosts else [])])
 
 
 def _write_query(query: Query) -> str:
@@ -69,13 +69,13 @@ def _write_query(query: Query) -> str:
     )
 
 
-def _describe_vertex(vertex: Vertex) -> dict[str, Any]:
-    told = {key: value for key, value in _told_fields(vertex).items() if key != "arrivals"}
+def _describe_vertex(vertex: ScenarioVertex) -> dict[str, Any]:
+    entries = {key: value for key, value in _list_entries(vertex).items() if key != "arrivals"}
     if isinstance(vertex.arrivals, Uniform):
-        told["rate_per_s"] = vertex.arrivals.rate_per_s
+        entries["rate_per_s"] = vertex.arrivals.rate_per_s
     elif vertex.arrivals is not None:
-        told["arrivals"] = _describe_arrivals(vertex.arrivals)
-    return told
+        entries["arrivals"] = _describe_arrivals(vertex.arrivals)
+    return entries
 
 
 def _describe_arrivals(arrivals: Any) -> dict[str, Any]:
@@ -85,18 +85,18 @@ def _describe_arrivals(arrivals: Any) -> dict[str, Any]:
     name = next((name for name, kind in ARRIVALS.items() if kind is type(arrivals)), type(arrivals).__name__)
     if isinstance(arrivals, Replay):
         return {"kind": name, "path": f"(a file of {len(arrivals.times_s):,} rates)", "repeats": arrivals.repeats}
-    return {"kind": name} | (_told_fields(arrivals) if is_dataclass(arrivals) else {})
+    return {"kind": name} | (_list_entries(arrivals) if is_dataclass(arrivals) else {})
 
 
-def _told_fields(record: Any, always: set[str] | None = None) -> dict[str, Any]:
+def _list_entries(record: Any, always: set[str] | None = None) -> dict[str, Any]:
     """The fields that are not what they would be anyway."""
-    told = {}
+    entries = {}
     for each in fields(record):
         value = getattr(record, each.name)
         if each.name in TABLES or value is None or (value == _usual(each) and each.name not in (always or ())):
             continue
-        told[FILE_NAMES.get(each.name, each.name)] = value
-    return told
+        entries[FILE_NAMES.get(each.name, each.name)] = value
+    return entries
 
 
 def _usual(field: Field[Any]) -> Any:

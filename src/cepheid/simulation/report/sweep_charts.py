@@ -8,9 +8,9 @@ from cepheid.simulation.exploration.sweep import Axis, Sweep, SweepPoint
 from cepheid.simulation.report.charts import (
     MOST_LINES,
     BarChart,
-    Cell,
+    ChartLine,
+    HeatCell,
     HeatMap,
-    Line,
     LineChart,
     Moment,
     Shade,
@@ -43,14 +43,14 @@ Figure = Callable[[SweepPoint], float | None]
 
 
 def chart_curves(sweep: Sweep, across: Axis) -> list[LineChart]:
-    """Throughput, latency, utilisation; waiting and cost where they tell something."""
+    """Throughput, latency, utilisation; waiting and cost where they vary."""
     curves = gather_curves(sweep, across)
     shown = thin_curves(curves, MOST_LINES)
     alone = len(shown) == 1
 
-    def trace(name: str, figure: Figure, write: Callable[[float], str], first: int = 1) -> list[Line]:
+    def trace(name: str, figure: Figure, write: Callable[[float], str], first: int = 1) -> list[ChartLine]:
         return [
-            Line(
+            ChartLine(
                 name if alone else curve.label,
                 [(_at(point, across), figure(point)) for point in curve.points],
                 first + number,
@@ -63,7 +63,9 @@ def chart_curves(sweep: Sweep, across: Axis) -> list[LineChart]:
 
     shades = _shade_overload(shown[0], across) if alone else []
 
-    def chart(title: str, lines: list[Line], logarithmic: bool = False, moments: Sequence[Moment] = ()) -> LineChart:
+    def chart(
+        title: str, lines: list[ChartLine], logarithmic: bool = False, moments: Sequence[Moment] = ()
+    ) -> LineChart:
         return LineChart(
             title=title,
             across=name_axis(across),
@@ -125,12 +127,12 @@ def chart_bars(sweep: Sweep, axis: Axis) -> list[BarChart]:
     ]
 
 
-def _trace_offer(curves: Sequence[Curve], across: Axis) -> list[Line]:
+def _trace_offer(curves: Sequence[Curve], across: Axis) -> list[ChartLine]:
     """What is offered, if that is the same on every curve, but for rounding."""
     offers = {
         tuple((_at(point, across), float(f"{point.offered_per_s:.6g}")) for point in curve.points) for curve in curves
     }
-    return [Line("offered", list(offers.pop()), 0, (), write_count)] if len(offers) == 1 else []
+    return [ChartLine("offered", list(offers.pop()), 0, (), write_count)] if len(offers) == 1 else []
 
 
 def _shade_overload(curve: Curve, across: Axis) -> list[Shade]:
@@ -155,16 +157,16 @@ def _mark_limit(curve: Curve, across: Axis) -> list[Moment]:
     return [Moment(middle, f"keeps up to {write_value(last.values[across.name])}")]
 
 
-def _show_point(point: SweepPoint | None, low: float, high: float) -> Cell:
+def _show_point(point: SweepPoint | None, low: float, high: float) -> HeatCell:
     if point is None:
-        return Cell(None, "", "not simulated")
+        return HeatCell(None, "", "not simulated")
     varied = ", ".join(f"{name} {write_value(value)}" for name, value in point.values.items())
     p99 = point.latency_p99_ms
-    told = f"{varied}: p99 {write_duration(p99)}, {write_count(point.throughput_per_s)} events/s"
-    return Cell(
+    described = f"{varied}: p99 {write_duration(p99)}, {write_count(point.throughput_per_s)} events/s"
+    return HeatCell(
         logarithmic_share(p99, low, high) if p99 is not None else 0.0 if point.behind else None,
         "" if p99 is None else write_duration(float(f"{p99:.2g}")),
-        f"{told}; {clean_name(point.behind, 200)}" if point.behind else told,
+        f"{described}; {clean_name(point.behind, 200)}" if point.behind else described,
         crossed=not keeps_up(point),
     )
 

@@ -6,6 +6,7 @@ from cepheid.simulation.exploration.sweep import Axis, Sweep
 from cepheid.simulation.report.charts import MOST_LINES
 from cepheid.simulation.report.page_parts import (
     place_side_by_side,
+    write_chart,
     write_figure,
     write_folded,
     write_note,
@@ -14,7 +15,6 @@ from cepheid.simulation.report.page_parts import (
     write_title,
 )
 from cepheid.simulation.report.quantities import write_duration, write_money, write_share, write_value
-from cepheid.simulation.report.svg_charts import draw_svg
 from cepheid.simulation.report.sweep_charts import chart_bars, chart_curves, map_feasible
 from cepheid.simulation.report.sweep_curves import (
     LOADS,
@@ -49,7 +49,7 @@ def describe_sweep(sweep: Sweep) -> tuple[str, list[str]]:
     if across is not None:
         sections.append(_show_curves(sweep, across))
     elif len(axes) == 1:
-        bars = [draw_svg(each) for each in chart_bars(sweep, axes[0])]
+        bars = [write_chart(each) for each in chart_bars(sweep, axes[0])]
         sections.append(write_section(f"By {axes[0].name}", place_side_by_side(bars)))
     if len(axes) >= 2:
         sections.append(_show_maps(sweep, across or axes[0]))
@@ -67,7 +67,7 @@ def _show_curves(sweep: Sweep, across: Axis) -> str:
     curves = len(gather_curves(sweep, across))
     notes = [] if all(map(keeps_up, sweep.points)) else ["Hollow marks: does not keep up."]
     notes += [f"{MOST_LINES} of {curves} curves are drawn."] if curves > MOST_LINES else []
-    charts = [draw_svg(each) for each in chart_curves(sweep, across)]
+    charts = [write_chart(each) for each in chart_curves(sweep, across)]
     return write_section(f"Over {name_axis(across)}", place_side_by_side(charts), write_note(" ".join(notes)))
 
 
@@ -75,7 +75,7 @@ def _show_maps(sweep: Sweep, across: Axis) -> str:
     maps = map_feasible(sweep, across)
     left = len(maps) - MOST_FACETS
     notes = [write_note(f"{left:,} more combinations are in the table.")] if left > 0 else []
-    return write_section("What is feasible", *(write_figure(draw_svg(each)) for each in maps[:MOST_FACETS]), *notes)
+    return write_section("What is feasible", *(write_figure(write_chart(each)) for each in maps[:MOST_FACETS]), *notes)
 
 
 def _list_limits(sweep: Sweep, across: Axis) -> str:

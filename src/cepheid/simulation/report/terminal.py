@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from cepheid.simulation.exploration.plan import Plan
+from cepheid.simulation.exploration.plan import CapacityPlan
 from cepheid.simulation.exploration.sweep import Axis, Sweep, SweepPoint
 from cepheid.simulation.outcome import Outcome
 from cepheid.simulation.report.digest import Consumers, Digest, digest_outcome
@@ -49,8 +49,8 @@ def show_outcome(outcome: Outcome, console: Console) -> None:
     console.print(_list_machines(digest, plain))
     console.print(_list_vertices(digest, plain))
     if outcome.scenario.fidelity == "cepsim":
-        told = "throughput: per second in which something was consumed, as CEPSim counts; by minute: over all seconds"
-        console.print(Text(told, style=DIM))
+        note = "throughput: per second in which something was consumed, as CEPSim counts; by minute: over all seconds"
+        console.print(Text(note, style=DIM))
     console.print(
         f"{write_count(digest.taken_in)} events taken in, {write_count(digest.handled)} handled by vertices, "
         f"{write_count(digest.dropped)} dropped. {describe_run(outcome)}",
@@ -68,11 +68,11 @@ def show_sweep(sweep: Sweep, console: Console) -> None:
     elif len(sweep.points) > MOST_POINTS:
         console.print(_list_points(f"the first {MOST_POINTS} simulations", sweep.axes, sweep.points[:MOST_POINTS]))
     if len(sweep.points) > MOST_POINTS:
-        told = f"{len(sweep.points):,} simulations: --json, --picture and --report give all of them"
-        console.print(Text(told, style=DIM))
+        note = f"{len(sweep.points):,} simulations: --json, --picture and --report give all of them"
+        console.print(Text(note, style=DIM))
 
 
-def show_plan(plan: Plan, console: Console) -> None:
+def show_plan(plan: CapacityPlan, console: Console) -> None:
     goals = ", ".join(f"{name} <= {_write_goal(name, value)}" for name, value in plan.goals.items())
     asked = f"{write_count(plan.rate)} events/s" + (f" with {goals}" if goals else "")
     if plan.engines is None or plan.enough is None:
@@ -91,7 +91,7 @@ def show_plan(plan: Plan, console: Console) -> None:
 
 
 def draw_steps(values: Sequence[float], most: float | None = None, plain: bool = False) -> str:
-    """A line of columns, one for each value, as high as it is large."""
+    """A sparkline: one column for each value."""
     steps, top = PLAIN_STEPS if plain else STEPS, most if most is not None else max(values, default=0.0)
     if top <= 0.0:
         return steps[0] * len(values)

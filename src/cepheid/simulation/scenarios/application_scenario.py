@@ -8,7 +8,7 @@ from cepheid.application import Application, compile_application, read_applicati
 from cepheid.cost.profile_file import read_profile
 from cepheid.errors import CepheidError, InvalidInput
 from cepheid.language.expressions.host_types import Describe
-from cepheid.simulation.arrivals import Arrivals, make_arrivals
+from cepheid.simulation.arrivals import ArrivalProcess, make_arrivals
 from cepheid.simulation.scenario import Scenario
 from cepheid.simulation.scenarios.graph_scenario import scenario_of_graph
 
@@ -30,7 +30,7 @@ def scenario_of_application(path: Path, describe: Describe) -> Scenario:
     )
 
 
-def _make_rates(application: Application) -> dict[str, Arrivals]:
+def _make_rates(application: Application) -> dict[str, ArrivalProcess]:
     rates = {}
     for name, source in application.sources.items():
         if not source.arrivals:

@@ -1,7 +1,7 @@
-"""What vertices cost where nobody has measured: instructions per event by kind of work, from rates measured here.
+"""Default costs of vertices without a profile: instructions per event by kind of work, from rates measured here.
 
-ipe = MIPS * 1e6 / (events per second), at the nominal MIPS of a profile.  Good enough to see which vertex is the dear
-one; for figures to rely on, calibrate.
+ipe = MIPS * 1e6 / (events per second), at the nominal MIPS of a profile.  Good enough to see which vertex is
+expensive; for reliable figures, calibrate.
 
 benchmarks/results has rates of whole queries: what reading, projecting and handing out cost is taken off, so that the
 vertices of such a query together cost what was measured.  Rates without a file were measured once, on a busy machine.

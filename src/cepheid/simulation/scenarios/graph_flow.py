@@ -16,7 +16,7 @@ from cepheid.graph.column_origin import trace_columns
 from cepheid.graph.node import PlanNode
 from cepheid.graph.operators import HostWindow, Sink, Source, WindowAggregate, WindowJoin
 from cepheid.graph.query_graph import QueryGraph
-from cepheid.simulation.arrivals.arrivals import Arrivals
+from cepheid.simulation.arrivals.arrivals import ArrivalProcess
 from cepheid.simulation.scenarios.vertex_model import Flow, VertexModel, model_vertex
 
 GUESSED_KEYS = 1000.0
@@ -30,7 +30,7 @@ class GraphFlow:
     def __init__(
         self,
         graph: QueryGraph,
-        rates: Mapping[str, Arrivals],
+        rates: Mapping[str, ArrivalProcess],
         profile: Profile | None,
         keys: Keys,
         duration_s: float,
@@ -82,8 +82,8 @@ class GraphFlow:
     def _find_keys(self, vertex: str) -> float | None:
         """How many groups the events of a window or join have: as told of a source, or the product of what is told of
         the columns that it groups by."""
-        told = [self.keys[name] for name in self.list_sources(vertex) if name in self.keys]
-        whole = [each for each in told if not isinstance(each, Mapping)]
+        stated = [self.keys[name] for name in self.list_sources(vertex) if name in self.keys]
+        whole = [each for each in stated if not isinstance(each, Mapping)]
         if whole:
             return max(whole)
         counts = {}

@@ -20,8 +20,8 @@ from cepheid.graph.operators import Sink, Source
 from cepheid.graph.query_graph import QueryGraph
 from cepheid.placement.place_chains import place_chains
 from cepheid.placement.placed_graph import PlacedGraph
-from cepheid.simulation.arrivals.arrivals import Arrivals
-from cepheid.simulation.scenario import Edge, MicroBatch, Query, Scenario, Vertex, Vm
+from cepheid.simulation.arrivals.arrivals import ArrivalProcess
+from cepheid.simulation.scenario import MicroBatch, Query, Scenario, ScenarioEdge, ScenarioVertex, Vm
 from cepheid.simulation.scenarios.default_costs import OVERHEAD_S, default_ipe
 from cepheid.simulation.scenarios.graph_flow import GraphFlow, Keys
 from cepheid.simulation.scenarios.vertex_model import VertexModel
@@ -35,7 +35,7 @@ TICK_S = {"embedded": 0.01, "spark": 0.1}  # small beside what a batch takes
 
 def scenario_of_graph(
     placed: PlacedGraph,
-    rates: Mapping[str, Arrivals],
+    rates: Mapping[str, ArrivalProcess],
     profile: Profile | None = None,
     cluster: Cluster | None = None,
     settings: Mapping[str, Any] | None = None,
@@ -64,7 +64,7 @@ def scenario_of_graph(
     vertices = {}
     for name, model in models.items():
         node = graph.vertices[name]
-        vertices[name] = Vertex(
+        vertices[name] = ScenarioVertex(
             id=name,
             kind=model.kind,
             ipe=costs[name],
@@ -146,7 +146,7 @@ def _find_unsplit(placed: PlacedGraph) -> set[str]:
 
 
 def _part_queries(
-    graph: QueryGraph, vertices: Mapping[str, Vertex], models: Mapping[str, VertexModel]
+    graph: QueryGraph, vertices: Mapping[str, ScenarioVertex], models: Mapping[str, VertexModel]
 ) -> tuple[Query, ...]:
     owner: dict[str, str] = {}
     names = []
@@ -166,7 +166,7 @@ def _part_queries(
             name=query,
             vertices=tuple(vertices[name] for name in graph.order if owner.get(name) == query),
             edges=tuple(
-                Edge(source if owner[source] == query else f"{owner[source]}.{source}", target, share)
+                ScenarioEdge(source if owner[source] == query else f"{owner[source]}.{source}", target, share)
                 for (source, target), share in selectivity.items()
                 if owner.get(target) == query
             ),

@@ -1,6 +1,6 @@
 """Does a scenario fit together?  Names, edges, placements, and what each fidelity can do.
 
-Values of single fields are looked at where they are read; here, what can be seen only of the whole.  A file and Python
+Values of single fields are checked where they are read; here, what only the whole scenario shows.  A file and Python
 code can both make such mistakes, so the checks are on the records.
 """
 
@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from cepheid.errors import InvalidScenario, Where, suggest_name
-from cepheid.simulation.scenario import MicroBatch, Query, Scenario, Vertex
+from cepheid.simulation.reference.schedulers import find_scheduler
+from cepheid.simulation.scenario import MicroBatch, Query, Scenario, ScenarioVertex
 
 MOST_TICKS = 20_000_000  # the engines keep a few numbers for each of them
 MOST_SLOTS = 1_000_000
-# What each change has to say beside its time; what it does is told in changes.py.
+# What each change has to say beside its time; what it does is described in changes.py.
 NEEDS: dict[str, tuple[str, ...]] = {
     "deploy": ("query",),
     "retire": ("query",),
@@ -53,7 +54,7 @@ def check_scenario(scenario: Scenario) -> None:
 
 
 def _check_fidelity(scenario: Scenario) -> None:
-    """Nothing is asked of CEPSim that it does not have."""
+    """The scenario uses no feature that CEPSim lacks."""
     if scenario.fidelity != "cepsim":
         return
     for what, where in _beyond_cepsim(scenario):
@@ -65,8 +66,8 @@ def _check_fidelity(scenario: Scenario) -> None:
 
 
 def _beyond_cepsim(scenario: Scenario) -> Iterator[tuple[str, Where]]:
-    if scenario.scheduler == "micro_batch":
-        yield 'scheduler "micro_batch"', ("simulation", "scheduler")
+    if find_scheduler(scenario.scheduler).steps is None:
+        yield f'scheduler "{scenario.scheduler}"', ("simulation", "scheduler")
     if scenario.micro_batch != MicroBatch():
         yield "micro-batches", ("micro_batch",)
     if scenario.links:
@@ -131,7 +132,7 @@ def _check_query(query: Query, where: Where, vms: Collection[str]) -> None:
             )
 
 
-def _check_window(scenario: Scenario, query: Query, vertex: Vertex, where: Where) -> None:
+def _check_window(scenario: Scenario, query: Query, vertex: ScenarioVertex, where: Where) -> None:
     title = f'window "{vertex.id}" of query "{query.name}"'
     if vertex.advance_s > vertex.window_s:
         raise InvalidScenario(
@@ -155,7 +156,7 @@ def _check_window(scenario: Scenario, query: Query, vertex: Vertex, where: Where
 
 
 def _check_edges(scenario: Scenario) -> None:
-    """Ends exist, nothing leads into producers or out of consumers, everyone has what it needs, no way leads back."""
+    """Ends exist, no edge enters a producer or leaves a consumer, every vertex has the edges it needs, no cycles."""
     kinds: dict[Node, str] = {
         (query.name, vertex.id): vertex.kind for query in scenario.queries for vertex in query.vertices
     }
@@ -226,7 +227,7 @@ def _check_no_cycle(scenario: Scenario, after: Mapping[Node, list[Node]], inputs
     stuck = set(left) - set(ready)
     before = {follower: node for node in sorted(stuck) for follower in after[node] if follower in stuck}
     path = [min(stuck)]
-    while path.count(path[-1]) < 2:  # everyone who is stuck waits for one who is stuck
+    while path.count(path[-1]) < 2:  # each blocked vertex waits for another blocked one
         path.append(before[path[-1]])
     circle = path[path.index(path[-1]) :][::-1]
     place = next(place for place, query in enumerate(scenario.queries) if query.name == circle[0][0])

@@ -25,10 +25,21 @@ from typing import Any, cast
 
 from cepheid.errors import CepheidError, InvalidScenario
 from cepheid.simulation.allocation import ALLOCATIONS
-from cepheid.simulation.arrivals.arrivals import Arrivals
+from cepheid.simulation.arrivals.arrivals import ArrivalProcess
 from cepheid.simulation.arrivals.uniform import Uniform
-from cepheid.simulation.reference.scheduling import SCHEDULERS
-from cepheid.simulation.scenario import Change, Datacentre, Edge, Host, Link, MicroBatch, Query, Scenario, Vertex, Vm
+from cepheid.simulation.reference.schedulers import SCHEDULERS
+from cepheid.simulation.scenario import (
+    Datacentre,
+    Host,
+    Link,
+    MicroBatch,
+    Query,
+    Scenario,
+    ScenarioChange,
+    ScenarioEdge,
+    ScenarioVertex,
+    Vm,
+)
 from cepheid.simulation.scenarios.scenario_checks import NEEDS, check_scenario
 from cepheid.toml_files.reading import parse_table, places_in, read_text
 from cepheid.toml_files.table import Table
@@ -83,7 +94,7 @@ def _make_scenario(top: Table, folder: Path, fidelity: str | None) -> Scenario:
         tick_s=settings.number("tick_s", 0.1),
         iterations=settings.whole("iterations", 1),
         fidelity=cast(Any, fidelity or written),
-        scheduler=settings.choice("scheduler", [*SCHEDULERS, "micro_batch"], "dynamic"),
+        scheduler=settings.choice("scheduler", list(SCHEDULERS), "dynamic"),
         allocation=settings.choice("allocation", ALLOCATIONS, "uniform"),
         network_delay_s=settings.number("network_delay_s", 0.001, zero=True),
         cloudlet_pes=settings.whole("cloudlet_pes") if settings.has("cloudlet_pes") else None,
@@ -95,7 +106,7 @@ def _make_scenario(top: Table, folder: Path, fidelity: str | None) -> Scenario:
         micro_batch=MicroBatch(
             **{key: batches.number(key, 0.0, zero=True) for key in ("interval_s", "overhead_s", "max_events")}
         ),
-        changes=tuple(_read_change(each) for each in top.tables("change", "change", _names(Change))),
+        changes=tuple(_read_change(each) for each in top.tables("change", "change", _names(ScenarioChange))),
     )
 
 
@@ -138,8 +149,8 @@ def _read_link(table: Table) -> Link:
     )
 
 
-def _read_change(table: Table) -> Change:
-    return Change(
+def _read_change(table: Table) -> ScenarioChange:
+    return ScenarioChange(
         at_s=table.number("at_s", zero=True),
         action=cast(Any, table.choice("action", NEEDS)),
         query=table.text("query", ""),
@@ -168,7 +179,7 @@ def _read_query(table: Table, folder: Path) -> Query:
     )
 
 
-def _read_vertex(table: Table, folder: Path) -> Vertex:
+def _read_vertex(table: Table, folder: Path) -> ScenarioVertex:
     kind = table.choice("kind", KEYS_OF)
     for key in table.fields:
         if key not in KEYS_OF[kind]:
@@ -176,7 +187,7 @@ def _read_vertex(table: Table, folder: Path) -> Vertex:
             raise table.mistake(f'is of kind "{kind}", which has no {key}', key, hint=f"{key} is for kind = {owners}")
     is_window = kind == "window"
     window_s = table.number("window_s") if is_window else 0.0
-    return Vertex(
+    return ScenarioVertex(
         id=table.text("id"),
         kind=cast(Any, kind),
         ipe=table.number("ipe"),
@@ -194,7 +205,7 @@ def _read_vertex(table: Table, folder: Path) -> Vertex:
     )
 
 
-def _read_arrivals(table: Table, folder: Path) -> Arrivals:
+def _read_arrivals(table: Table, folder: Path) -> ArrivalProcess:
     if table.has("rate_per_s") and table.has("arrivals"):
         raise table.mistake(
             "has both rate_per_s and arrivals", "arrivals", hint="one of the two says how events come in"
@@ -217,13 +228,13 @@ def _read_arrivals(table: Table, folder: Path) -> Arrivals:
         raise table.mistake(f"has arrivals that do not fit: {problem.message}", "arrivals", hint=hint) from None
 
 
-def _read_edge(each: object, number: int, query: Table) -> Edge:
+def _read_edge(each: object, number: int, query: Table) -> ScenarioEdge:
     match each:
         case [str(source), str(target)]:
-            return Edge(source, target)
+            return ScenarioEdge(source, target)
         case [str(source), str(target), int() | float() as selectivity] if not isinstance(selectivity, bool):
             if 0.0 <= selectivity <= sys.float_info.max:
-                return Edge(source, target, float(selectivity))
+                return ScenarioEdge(source, target, float(selectivity))
             problem = f"has an edge with a selectivity of {selectivity}"
             raise query.mistake(problem, "edges", number, hint="events out for each one in: 0 or more")
     problem = f"has an edge, number {number + 1}, that is not of the form [source, target, selectivity]"

@@ -12,8 +12,8 @@ from typing import Any, Final
 
 from cepheid.errors import InvalidInput, suggest_name
 from cepheid.simulation.allocation import ALLOCATIONS
-from cepheid.simulation.reference.scheduling import SCHEDULERS
-from cepheid.simulation.scenario import Change, Edge, Link, Query, Scenario, Vertex
+from cepheid.simulation.reference.schedulers import SCHEDULERS
+from cepheid.simulation.scenario import Link, Query, Scenario, ScenarioChange, ScenarioEdge, ScenarioVertex
 from cepheid.simulation.scenarios.scenario_checks import check_scenario
 
 Value = int | float | str
@@ -117,7 +117,7 @@ def with_engines(scenario: Scenario, engines: int) -> Scenario:
 def _take_part(query: Query, number: int, engines: int) -> Query:
     ids = {vertex.id for vertex in query.vertices}
 
-    def divide(vertex: Vertex) -> Vertex:
+    def divide(vertex: ScenarioVertex) -> ScenarioVertex:
         output = vertex.output / engines if vertex.output is not None else None
         return replace(_scale_arrivals(vertex, 1.0 / engines), output=output)
 
@@ -128,7 +128,7 @@ def _take_part(query: Query, number: int, engines: int) -> Query:
     return replace(
         _with_vertices(query, divide),
         name=_numbered(query.name, number),
-        edges=tuple(Edge(rename(edge.source), rename(edge.target), edge.selectivity) for edge in query.edges),
+        edges=tuple(ScenarioEdge(rename(edge.source), rename(edge.target), edge.selectivity) for edge in query.edges),
         placement={vertex: _numbered(vm, number) for vertex, vm in query.placement.items()},
     )
 
@@ -139,7 +139,7 @@ def _number_link(link: Link, number: int, vms: set[str]) -> Link:
     return replace(link, source=source, target=target)
 
 
-def _number_change(change: Change, number: int) -> Change:
+def _number_change(change: ScenarioChange, number: int) -> ScenarioChange:
     return replace(
         change,
         query=_numbered(change.query, number) if change.query else "",
@@ -151,7 +151,7 @@ def _numbered(name: str, number: int) -> str:
     return f"{name}#{number}"
 
 
-def _scale_arrivals(vertex: Vertex, factor: float) -> Vertex:
+def _scale_arrivals(vertex: ScenarioVertex, factor: float) -> ScenarioVertex:
     return vertex if vertex.arrivals is None else replace(vertex, arrivals=vertex.arrivals.scaled(factor))
 
 
@@ -159,11 +159,11 @@ def _with_queries(scenario: Scenario, change: Callable[[Query], Query]) -> Scena
     return replace(scenario, queries=tuple(change(query) for query in scenario.queries))
 
 
-def _with_vertices(query: Query, change: Callable[[Vertex], Vertex]) -> Query:
+def _with_vertices(query: Query, change: Callable[[ScenarioVertex], ScenarioVertex]) -> Query:
     return replace(query, vertices=tuple(change(vertex) for vertex in query.vertices))
 
 
-def _bound_queue(vertex: Vertex, queue: float) -> Vertex:
+def _bound_queue(vertex: ScenarioVertex, queue: float) -> ScenarioVertex:
     return vertex if vertex.kind == "producer" else replace(vertex, queue=float(queue))
 
 
@@ -177,9 +177,7 @@ def _of_machines(field: str) -> Callable[[Scenario, Any], Scenario]:
 
 VARIATIONS: Final[dict[str, Variation]] = {
     "fidelity": Variation(_of_scenario("fidelity"), str, known=lambda: ["cepsim", "corrected"]),
-    "scheduler": Variation(
-        _of_scenario("scheduler"), str, known=lambda: [*dict.fromkeys([*SCHEDULERS, "micro_batch"])]
-    ),
+    "scheduler": Variation(_of_scenario("scheduler"), str, known=lambda: list(SCHEDULERS)),
     "allocation": Variation(_of_scenario("allocation"), str, known=lambda: list(ALLOCATIONS)),
     "tick_s": Variation(_of_scenario("tick_s"), float),
     "duration_s": Variation(_of_scenario("duration_s"), float),

@@ -1,9 +1,9 @@
 """Each kind of vertex of a query graph as the simulator sees it: how many rows it gives, and when.
 
     ON EVENT                            an operator: a row for each event
-    ON CLOSE, EVERY t                   a window: rows when time has come, one for each group
+    ON CLOSE, EVERY t                   a window: rows at fixed times, one for each group
     ON CLOSE of ROWS, EVERY n EVENTS    an operator: as many rows as groups, for each n events
-    patterns, filters, joins            an operator with a selectivity: measured, told by the user, else guessed
+    patterns, filters, joins            an operator with a selectivity: measured, given by the user, else guessed
 
 Windows of the simulator are by time alone; those that count, or look at what events say, give their rows spread evenly.
 """
@@ -35,7 +35,7 @@ from cepheid.kernel.window import Evaluation, Window, WindowProgram
 from cepheid.simulation.scenario import Kind
 from cepheid.simulation.scenarios.default_costs import Work
 
-# Guesses, for what only the data could tell
+# Guesses, where only the data can decide
 FILTER_KEEPS = 0.5
 SEQUENCES_PER_EVENT = 0.05  # Q5 of the performance study: 247,328 rows of 5 M events
 MATCHES_PER_EVENT = 0.1
@@ -56,7 +56,7 @@ class Flow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VertexModel:
-    """selectivity: rows for each event.  by_data: only data can tell, so it is a guess until they were seen.  Windows:
+    """selectivity: rows for each event.  by_data: it depends on the data, so it is a guess at first.  Windows:
     `output` rows at the end of each advance, None: as many as came in."""
 
     kind: Kind

@@ -13,9 +13,10 @@ from recorded_runs import RecordingEngine, consumer, make_engine, make_query, op
 from wired_vertices import make_set, near, values
 
 from cepheid.simulation.clock import Tick, instructions_in, ticks_of
-from cepheid.simulation.reference.executor import run_in_turn
+from cepheid.simulation.reference.in_turn import run_in_turn
 from cepheid.simulation.reference.placement import Message
-from cepheid.simulation.reference.scheduling import Arrival, find_scheduler
+from cepheid.simulation.reference.schedulers.simple import schedule_simply
+from cepheid.simulation.reference.slices import Arrival
 from cepheid.simulation.scenario import Query
 
 
@@ -106,8 +107,7 @@ def test_a_message_carries_events_to_another_machine() -> None:
     assert sent.at == pytest.approx(0.020)
     assert values(sent.message.events) == near(100, 19, 9, 1000)
     engine.ran.clear()
-    scheduler = find_scheduler("simple")
-    run_in_turn(receiver, engine.ticks[1], engine.scenario, scheduler, [Arrival(20.0, sent.message)])
+    run_in_turn(receiver, engine.ticks[1], engine.scenario, schedule_simply, [Arrival(20.0, sent.message)])
     assert ran(engine) == [expected("f3", 20, 28, 100, 28, 18, 1000), expected("c2", 28, 30, 50, 30, 20, 1000)]
 
 
@@ -137,7 +137,7 @@ def test_iterations_divide_a_tick() -> None:
     engine.let_events_come(0.0)
     early, late = Message(0, make_set(7)), Message(0, make_set(9))
     arrivals = [Arrival(1200.0, early), Arrival(2200.0, late)]
-    run_in_turn(placement, Tick(0, 0.5, 1.5, 0.0), engine.scenario, find_scheduler("simple"), arrivals)
+    run_in_turn(placement, Tick(0, 0.5, 1.5, 0.0), engine.scenario, schedule_simply, arrivals)
     assert asked == [(0, 500), (500, 1000)]
     parts = [(each.vertex, pytest.approx(each.start), pytest.approx(each.end)) for each in engine.ran]
     third = 500 / 3

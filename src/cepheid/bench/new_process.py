@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 
-def measure_apart(measure: Callable[..., Any], *arguments: Any) -> Any:
+def measure_in_new_process(measure: Callable[..., Any], *arguments: Any) -> Any:
     """The answer of a function in a new process."""
     context = multiprocessing.get_context("spawn")
     with context.Pool(1) as pool:

@@ -1,8 +1,8 @@
 """A tick of a placement that runs as Spark does: in micro-batches.
 
-At a trigger everything that has come becomes a batch.  A batch costs its overhead, then each vertex, in placement
+At a trigger all events that have arrived become a batch.  A batch costs its overhead, then each vertex, in placement
 order, works on all that is there for it, on all processors together; what comes meanwhile waits for the next batch.
-Queues have no bounds within a batch. A batch that is not done when the tick ends goes on in the next one.
+Queues have no bounds within a batch. A batch that is not done when the tick ends continues in the next one.
 """
 
 from __future__ import annotations
@@ -10,11 +10,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 
-from cepheid.simulation.clock import Tick, instructions_in, share_of_iteration
-from cepheid.simulation.reference.placement import Placement
-from cepheid.simulation.reference.producer import Producer
-from cepheid.simulation.reference.scheduling import WORTH_RUNNING, Slice
-from cepheid.simulation.reference.window import Window
+from cepheid.simulation.clock import Tick
+from cepheid.simulation.reference.placement import PlacementRun
+from cepheid.simulation.reference.producer import ProducerRun
+from cepheid.simulation.reference.scheduling import WORTH_RUNNING, Scheduler
+from cepheid.simulation.reference.slices import Slice
+from cepheid.simulation.reference.window import WindowRun
 from cepheid.simulation.scenario import MicroBatch, Scenario
 
 IDLE = -1
@@ -32,25 +33,25 @@ class BatchState:
     quota: dict[int, float] = field(default_factory=dict)
 
 
-def run_in_batches(placement: Placement, tick: Tick, scenario: Scenario, state: BatchState) -> None:
-    instructions = instructions_in(tick, placement.capacity, placement.pes)
-    start = tick.start_s * 1000.0
+def run_in_batches(placement: PlacementRun, tick: Tick, scenario: Scenario) -> None:
+    if placement.scheduler_state is None:
+        placement.scheduler_state = BatchState()
+    state: BatchState = placement.scheduler_state
+    if placement.is_rearranged:
+        state.stage = IDLE  # a batch under way starts again with what is still waiting
+        placement.is_rearranged = False
     speed = placement.capacity * placement.pes * 1000.0
-    for iteration in range(scenario.iterations):
-        amount = share_of_iteration(scenario, instructions, iteration)
-        end = start + amount / speed
-        placement.take_in(start, tick.number * scenario.iterations + iteration)
-        if start >= placement.halted_until:
-            _run_iteration(placement, amount, start, speed, scenario.micro_batch, state)
-        start = end
+    for each in placement.iterations(tick, scenario):
+        if each.start >= placement.halted_until:
+            _run_iteration(placement, each.amount, each.start, speed, scenario.micro_batch, state)
 
 
 def _run_iteration(
-    placement: Placement, left: float, now: float, speed: float, settings: MicroBatch, state: BatchState
+    placement: PlacementRun, left: float, now: float, speed: float, settings: MicroBatch, state: BatchState
 ) -> None:
     while left > 0.0:
         if state.stage == IDLE:
-            _receive(placement, now)
+            placement.receive_until(now)
             if now + ROUNDING_MS < state.next_trigger or not _has_work(placement, now):
                 return
             _begin(placement, settings, state, now, speed)
@@ -67,22 +68,15 @@ def _run_iteration(
         now, left = now + used / speed, left - used
 
 
-def _receive(placement: Placement, now: float) -> None:
-    while placement.arrivals and placement.arrivals[0].at <= now:
-        message = placement.arrivals.pop(0).message
-        placement.channels[message.edge].under_way -= message.events.size
-        placement.enter(message)
-
-
-def _has_work(placement: Placement, now: float) -> bool:
+def _has_work(placement: PlacementRun, now: float) -> bool:
     return any(
         member.blocked_until <= now
-        and (member.run.needed() > WORTH_RUNNING or (isinstance(member.run, Window) and member.run.is_due(now)))
+        and (member.run.needed() > WORTH_RUNNING or (isinstance(member.run, WindowRun) and member.run.is_due(now)))
         for member in placement.members
     )
 
 
-def _begin(placement: Placement, settings: MicroBatch, state: BatchState, now: float, speed: float) -> None:
+def _begin(placement: PlacementRun, settings: MicroBatch, state: BatchState, now: float, speed: float) -> None:
     state.stage = 0
     state.overhead = settings.overhead_s * 1000.0 * speed
     if settings.interval_s > 0.0:
@@ -92,16 +86,16 @@ def _begin(placement: Placement, settings: MicroBatch, state: BatchState, now: f
     state.quota = {
         member.number: min(member.run.queue.size, most)
         for member in placement.members
-        if isinstance(member.run, Producer)
+        if isinstance(member.run, ProducerRun)
     }
 
 
-def _run_stage(placement: Placement, state: BatchState, left: float, now: float, speed: float) -> float:
+def _run_stage(placement: PlacementRun, state: BatchState, left: float, now: float, speed: float) -> float:
     """Work on one vertex; the next one follows when nothing of the batch is left for it."""
     member = placement.members[state.stage]
     run = member.run
-    needed = state.quota[member.number] * run.ipe if isinstance(run, Producer) else run.needed()
-    is_due = isinstance(run, Window) and run.is_due(now)
+    needed = state.quota[member.number] * run.ipe if isinstance(run, ProducerRun) else run.needed()
+    is_due = isinstance(run, WindowRun) and run.is_due(now)
     if member.blocked_until > now or not (needed > WORTH_RUNNING or is_due):
         state.stage += 1
         return 0.0
@@ -109,8 +103,21 @@ def _run_stage(placement: Placement, state: BatchState, left: float, now: float,
     piece = Slice(state.stage, now, now + used / speed, used)
     for message in placement.carry_out(member, piece):
         placement.enter(message)
-    if isinstance(run, Producer):
+    if isinstance(run, ProducerRun):
         state.quota[member.number] -= used / run.ipe
     if used >= needed:
         state.stage += 1
     return used
+
+
+def _longest_wait_s(scenario: Scenario) -> float:
+    """One batch waits while the one before it runs."""
+    return 2.0 * (scenario.micro_batch.interval_s + scenario.micro_batch.overhead_s)
+
+
+MICRO_BATCH = Scheduler(
+    run_tick=run_in_batches,
+    kernels={"corrected": "cepheid.simulation.compiled.micro_batch:run_in_batches"},
+    bounds="none",
+    lag_s=_longest_wait_s,
+)
