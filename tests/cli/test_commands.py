@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+import cepheid
 from cepheid.cli import app
 from cepheid.graph.json_form import read_json
 
@@ -56,6 +57,10 @@ def test_mistakes_are_told_on_stderr_without_a_traceback(arguments: list[str], t
     assert found.exit_code == 2
     assert told in found.stderr
     assert found.stdout == ""
+
+
+def test_version_is_the_one_of_the_package() -> None:
+    assert CliRunner().invoke(app, ["--version"]).stdout == f"cepheid {cepheid.__version__}\n"
 
 
 def test_doctor_speaks_json() -> None:
