@@ -208,6 +208,18 @@ class DriverMissing(CepheidError):
         )
 
 
+class MissingExtra(CepheidError):
+    """Something needs a package that comes with an extra (`cepheid.extras`), and that is not installed."""
+
+    code = "missing-extra"
+
+    def __init__(self, purpose: str, package: str, extra: str) -> None:
+        super().__init__(
+            f'{purpose} needs the package "{package}", which is not installed',
+            hint=f'pip install "cepheid[{extra}]"',
+        )
+
+
 class JavaMissing(CepheidError):
     """The machine has no Java that Spark can run on."""
 

@@ -12,6 +12,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from cepheid.extras import require_extra
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
@@ -35,6 +37,7 @@ def list_rows(result: dict[str, Any]) -> dict[str, dict[str, Any]]:
 
 def draw_report(result: dict[str, Any], path: Path) -> None:
     """As the kind of file that the path's ending names."""
+    require_extra("plots")
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 

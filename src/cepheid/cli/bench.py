@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from cepheid.cli.failures import told_plainly
+from cepheid.extras import require_extra
 
 bench = typer.Typer(help="Measure, and compare with a baseline of the same run.", no_args_is_help=True)
 AsJson = Annotated[bool, typer.Option("--json", help="The result as JSON")]
@@ -116,6 +117,8 @@ def prediction(
     from cepheid.bench.prediction_report import draw_report, list_rows
 
     with told_plainly():
+        if report is not None:
+            require_extra("plots")  # now, not after minutes of measuring
         result = measure_prediction(host)
     if save is not None:
         _save(result, save)

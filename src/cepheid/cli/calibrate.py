@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+from contextlib import nullcontext
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args
 
 import typer
 
 from cepheid.cli.failures import told_plainly
 from cepheid.cli.inputs import read_tables
+from cepheid.errors import InvalidInput, suggest_name
+from cepheid.extras import require_extra
 
 
 def calibrate(
@@ -42,9 +45,6 @@ def calibrate(
 def _calibrate(
     app: Path, asked: str | None, events: int | None, batch: int | None, method: str, data: list[str]
 ) -> Any:
-    from contextlib import nullcontext
-    from typing import get_args
-
     from rich.console import Console
     from rich.progress import Progress
 
@@ -54,13 +54,14 @@ def _calibrate(
     from cepheid.calibration.calibrate import EXTENTS
     from cepheid.calibration.calibrate_application import calibrate_application
     from cepheid.cost.profile import HostName, Method
-    from cepheid.errors import InvalidInput, suggest_name
 
     application = read_application(app)
     host: Any = asked or application.cluster.host
     for value, known, what in ((host, get_args(HostName), "host"), (method, get_args(Method), "method")):
         if value not in known:
             raise InvalidInput(f'there is no {what} "{value}"', hint=suggest_name(value, known))
+    if host == "spark":
+        require_extra("spark")  # now, not after events were made
     widest = max(len(source.schema) for source in application.sources.values())
     extent = EXTENTS[host].within(widest)
     if batch is not None:

@@ -13,6 +13,7 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 from rich.table import Table
 
 from cepheid.cli.failures import told_plainly
+from cepheid.extras import require_extra
 
 
 def demo(
@@ -21,6 +22,9 @@ def demo(
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object at the end, nothing else on stdout")] = False,
 ) -> None:
     """Play a synthetic day of 911 buses through Spark and draw what was detected."""
+    with told_plainly():
+        require_extra("spark")
+        require_extra("plots")
     from cepheid.demo.city_picture import draw_city
     from cepheid.demo.play_day import as_tables, play_day, save_alerts, temporary_folder
 
