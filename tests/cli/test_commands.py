@@ -26,7 +26,7 @@ def table(tmp_path: Path) -> str:
 def test_sql_prints_rows_as_a_table_and_as_json(table: str, tmp_path: Path) -> None:
     found = CliRunner().invoke(app, ["sql", QUERY, "-t", table])
     assert found.exit_code == 0
-    assert "1 rows" in found.stdout
+    assert "\n1 row\n" in found.stdout
     (tmp_path / "query.sql").write_text(QUERY)
     found = CliRunner().invoke(app, ["sql", str(tmp_path / "query.sql"), "-t", table, "--json"])
     assert [json.loads(line) for line in found.stdout.splitlines()] == [{"bus": 1, "before": 5, "after": 9}]

@@ -18,9 +18,9 @@ from cepheid.extras import require_extra
 
 def calibrate(
     app: Annotated[Path, typer.Option("--app", help="The application: sources and queries")],
-    host: Annotated[str | None, typer.Option(help="embedded or spark; left out: as the application says")] = None,
-    output: Annotated[Path | None, typer.Option(help="The profile to write; left out: it goes to stdout")] = None,
-    events: Annotated[int | None, typer.Option(min=1, help="How many events to measure each query with, about")] = None,
+    host: Annotated[str | None, typer.Option(help="embedded or spark; otherwise as the application says")] = None,
+    output: Annotated[Path | None, typer.Option(help="The profile to write; otherwise it goes to stdout")] = None,
+    events: Annotated[int | None, typer.Option(min=1, help="Events to measure each query with, about")] = None,
     batch: Annotated[int | None, typer.Option(min=20, help="Events in the largest batch")] = None,
     method: Annotated[str, typer.Option(help="regression, latency (Eq. 11) or throughput (Eq. 12)")] = "regression",
     data: Annotated[
@@ -28,7 +28,7 @@ def calibrate(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="The profile as JSON, nothing else on stdout")] = False,
 ) -> None:
-    """Run the queries of an application for real, and write what they cost for the simulator."""
+    """Measure what the queries of an application cost, for the simulator."""
     with told_plainly():
         profile = _calibrate(app, host, events, batch, method, data or [])
     from cepheid.cost.profile_file import show_profile, write_profile

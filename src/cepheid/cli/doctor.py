@@ -51,7 +51,7 @@ class Part:
 def doctor(
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object, nothing else on stdout")] = False,
 ) -> None:
-    """Check what this machine can run; compile the kernels (the first time takes a minute or two)."""
+    """Check what this machine can run, and compile the kernels (once, a minute or two)."""
     parts = _find_parts()
     if not as_json:
         typer.echo(f"Cepheid {__version__} on Python {platform.python_version()}\n")
