@@ -4,27 +4,33 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint bench golden clean
+.PHONY: help setup demo check test lint bench golden clean
+
+ON_ALL_CORES := --numprocesses logical --dist worksteal
+QUICK_TESTS := $(addprefix tests/,architecture cli golden graph language rewrite toml_files)
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-setup: $(VENV)/.installed ## Make the Python environment in .venv (nothing to do when it is fresh)
+setup: $(VENV)/.installed ## Install Cepheid and all it needs into .venv; the others do this first
 
-demo: setup ## Show what Cepheid does, on your machine
+demo: setup ## A day of city buses through Spark: alerts as they come, a table, a picture
 	@$(BIN)/cepheid demo
 
-test: lint ## Check style, types and layers, then run the tests, the fast ones first
-	$(BIN)/pytest -m "not spark"
+check: lint ## Before every commit: style, types, layers and the quick tests (two minutes)
+	$(BIN)/pytest $(ON_ALL_CORES) $(QUICK_TESTS)
+
+test: lint ## Before a change goes in: style, types, layers and all tests, those on Spark last (a quarter of an hour)
+	$(BIN)/pytest $(ON_ALL_CORES) -m "not spark"
 	$(BIN)/pytest -m spark
 
-lint: setup ## Check style, types and layers only
+lint: setup ## Style, types and layers only
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
 
-bench: setup ## Measure the kernel, patterns, windows, pushes, the simulator, then Spark
+bench: setup ## Measure everything, beside baselines of the same run
 	$(BIN)/cepheid bench kernel
 	$(BIN)/cepheid bench patterns
 	$(BIN)/cepheid bench windows
@@ -33,10 +39,10 @@ bench: setup ## Measure the kernel, patterns, windows, pushes, the simulator, th
 	$(BIN)/cepheid bench spark
 	$(BIN)/cepheid bench prediction
 
-golden: setup ## Renew the expected results of the golden tests; read the difference before you keep it
-	$(BIN)/pytest --golden-update
+golden: setup ## Write what golden tests find as what they expect; read the difference before you keep it
+	$(BIN)/pytest tests/golden --golden-update
 
-clean: ## Remove the environment and everything that tools left behind
+clean: ## Remove .venv and everything that tools left behind
 	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
 	rm -rf spark-warehouse metastore_db derby.log artifacts
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -219,12 +219,15 @@ class DriverMissing(CepheidError):
 
 
 class MissingExtra(CepheidError):
-    """Something needs a package that only comes with an extra."""
+    """Something needs a package that comes with an extra (`cepheid.extras`), and that is not installed."""
 
     code = "missing-extra"
 
-    def __init__(self, extra: str, what: str) -> None:
-        super().__init__(f'{what} needs the extra "{extra}"', hint=f'pip install "cepheid[{extra}]"')
+    def __init__(self, purpose: str, package: str, extra: str) -> None:
+        super().__init__(
+            f'{purpose} needs the package "{package}", which is not installed',
+            hint=f'pip install "cepheid[{extra}]"',
+        )
 
 
 class JavaMissing(CepheidError):

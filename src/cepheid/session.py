@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from cepheid.compiler import Compilation, Query, check_bounded, compile_query, explain_compilation, placed_at_order
 from cepheid.errors import InvalidInput, RejectedEventsWarning
+from cepheid.execution.embedded.relations import describe_sql, stays_in_duckdb
 from cepheid.language.catalog import Catalog
 from cepheid.lookups import Aggregate, Database, Table
 from cepheid.schema import read_schema, read_table
@@ -148,8 +149,6 @@ def _compile_embedded(
     streams: Iterable[str] = (),
     lookups: Iterable[str] = (),
 ) -> Compilation:
-    from cepheid.execution.embedded.relations import describe_sql, stays_in_duckdb
-
     python = _read_aggregates(aggregates)
     catalog = Catalog(schemas, describe_sql, frozenset(streams), frozenset(lookups), python, keeps_type=stays_in_duckdb)
     return compile_query(query, catalog)

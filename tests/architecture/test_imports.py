@@ -1,9 +1,12 @@
-"""What importing costs: a name is loaded when it is used, and not before."""
+"""What importing costs: a name is loaded when it is used, and not before.  And no import hides a circle."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
+from graphlib import TopologicalSorter
+
+import grimp
 
 HEAVY = ("pyspark", "numba", "duckdb", "pandas", "pyarrow", "sqlglot", "matplotlib", "typer")
 
@@ -30,3 +33,10 @@ def test_embedded_queries_never_load_spark() -> None:
 def test_kernel_loads_neither_spark_nor_the_language() -> None:
     loaded = loaded_after("import cepheid.kernel.compiled.row_pattern, cepheid.kernel.compiled.sequence")
     assert loaded.isdisjoint({"pyspark", "sqlglot", "duckdb", "typer", "pandas"})
+
+
+def test_modules_import_one_another_in_no_circle() -> None:
+    """Counting imports inside functions and for type checkers, too."""
+    graph = grimp.build_graph("cepheid", cache_dir=None)
+    imports = {module: graph.find_modules_directly_imported_by(module) for module in graph.modules}
+    TopologicalSorter(imports).prepare()  # raises CycleError, with the circle

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+import cepheid
 from cepheid.cli import app
 from cepheid.graph.json_form import read_json
 
@@ -25,7 +26,7 @@ def table(tmp_path: Path) -> str:
 def test_sql_prints_rows_as_a_table_and_as_json(table: str, tmp_path: Path) -> None:
     found = CliRunner().invoke(app, ["sql", QUERY, "-t", table])
     assert found.exit_code == 0
-    assert "1 rows" in found.stdout
+    assert "\n1 row\n" in found.stdout
     (tmp_path / "query.sql").write_text(QUERY)
     found = CliRunner().invoke(app, ["sql", str(tmp_path / "query.sql"), "-t", table, "--json"])
     assert [json.loads(line) for line in found.stdout.splitlines()] == [{"bus": 1, "before": 5, "after": 9}]
@@ -56,6 +57,10 @@ def test_mistakes_are_told_on_stderr_without_a_traceback(arguments: list[str], t
     assert found.exit_code == 2
     assert told in found.stderr
     assert found.stdout == ""
+
+
+def test_version_is_the_one_of_the_package() -> None:
+    assert CliRunner().invoke(app, ["--version"]).stdout == f"cepheid {cepheid.__version__}\n"
 
 
 def test_doctor_speaks_json() -> None:

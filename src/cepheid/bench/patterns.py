@@ -24,6 +24,7 @@ from cepheid.bench.pattern_queries import PATTERNS
 from cepheid.bench.spark import WARM_UP, measure_stream
 from cepheid.bench.study_data import generate_events
 from cepheid.execution.spark.session import build_session
+from cepheid.extras import require_extra
 from cepheid.kernel.compiled.warm_up import compile_kernels
 
 SPARK_RUNS = 2
@@ -31,6 +32,8 @@ WARM_UP_RUNS = 2  # they load kernels, and have the machine give its memory, whi
 
 
 def measure_patterns(events: int, repeats: int, on_spark: bool) -> dict[str, Any]:
+    if on_spark:
+        require_extra("spark")  # now, not after the embedded part
     compile_kernels()
     keep_memory()
     table = generate_events(WARM_UP + events)

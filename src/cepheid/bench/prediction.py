@@ -38,6 +38,8 @@ from cepheid.calibration.profile_vertices import make_profile
 from cepheid.compiler import compile_query
 from cepheid.cost.profile import HostName, QueryProfile
 from cepheid.execution.embedded.relations import describe_sql
+from cepheid.execution.spark.session import build_session
+from cepheid.extras import require_extra
 from cepheid.kernel.compiled.warm_up import compile_kernels
 from cepheid.language.catalog import Catalog
 from cepheid.placement.placed_graph import PlacedGraph
@@ -68,6 +70,8 @@ class Bench:
 
 
 def measure_prediction(hosts: Literal["embedded", "spark", "both"]) -> dict[str, Any]:
+    if hosts != "embedded":
+        require_extra("spark")  # now, not after minutes on the other host
     compile_kernels()
     keep_memory()
     load = os.getloadavg()[0]
@@ -200,8 +204,6 @@ def _embedded(feed: Feed) -> Iterator[Callable[[str, str], Bench]]:
 
 @contextmanager
 def _spark(feed: Feed) -> Iterator[Callable[[str, str], Bench]]:
-    from cepheid.execution.spark.session import build_session
-
     extent, shape = EXTENTS["spark"], SHAPES["spark"]
     with tempfile.TemporaryDirectory(prefix="cepheid-bench-", ignore_cleanup_errors=True) as name:
         folder = Path(name)

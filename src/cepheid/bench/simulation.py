@@ -14,7 +14,9 @@ from rich.progress import track
 from cepheid.bench.machine import describe_machine
 from cepheid.bench.new_process import measure_in_new_process
 from cepheid.bench.simulated_clouds import many_machines, networked, one_machine
+from cepheid.simulation.compiled.warm_up import compile_engine
 from cepheid.simulation.scenario import Scenario
+from cepheid.simulation.simulate import simulate
 
 CLOUDS: dict[str, tuple[Any, tuple[Any, ...], bool]] = {
     "100 x q2, one machine": (one_machine, (100,), False),
@@ -51,9 +53,6 @@ def measure_simulation(repeats: int) -> dict[str, Any]:
 
 
 def _measure(scenario: Scenario, merges_equal: bool, runs: int) -> dict[str, Any]:
-    from cepheid.simulation.compiled.warm_up import compile_engine
-    from cepheid.simulation.simulate import simulate
-
     compile_engine()
     seconds, peak_mb, machines = [], 0.0, 0
     for _ in range(runs):

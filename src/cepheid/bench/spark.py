@@ -20,8 +20,8 @@ from rich.progress import track
 import cepheid as cep
 from cepheid.bench.machine import describe_machine
 from cepheid.bench.study_data import generate_events, q5_text, threshold_for, write_files
-from cepheid.execution.spark.naive_baseline import run_naive_q5
 from cepheid.execution.spark.session import build_session
+from cepheid.extras import require_extra
 from cepheid.kernel.compiled.warm_up import compile_kernels
 
 WARM_UP = 100_000
@@ -29,6 +29,7 @@ SCHEMA = "id int, a1 double, a2 double, a3 double, a4 double, a5 double, ts time
 
 
 def measure_spark(events: int, files: int, repeats: int, key_groups: int) -> dict[str, Any]:
+    require_extra("spark")  # now, not after a minute
     compile_kernels()
     table = generate_events(WARM_UP + events)
     with tempfile.TemporaryDirectory(prefix="cepheid-bench-", ignore_cleanup_errors=True) as name:
@@ -72,6 +73,8 @@ def _cepheid(stream: Any, key_groups: int) -> Any:
 
 
 def _naive(stream: Any) -> Any:
+    from cepheid.execution.spark.naive_baseline import run_naive_q5  # imports pyspark, which may be missing
+
     return run_naive_q5(stream, threshold_for(0.001), 10_000_000)
 
 

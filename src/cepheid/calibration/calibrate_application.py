@@ -18,6 +18,7 @@ from cepheid.calibration.sample_events import KEYS, StreamShape, sample_feed
 from cepheid.cost.profile import HostName, Method, Profile, QueryProfile
 from cepheid.errors import CepheidError, InvalidInput, NotSupportedYet, suggest_name
 from cepheid.execution.embedded.relations import describe_sql
+from cepheid.execution.spark.session import build_session
 from cepheid.graph.operators import Sink, Source
 from cepheid.schema import fit_schema
 
@@ -64,8 +65,6 @@ def _measure(
             )
             for query in queries
         }
-    from cepheid.execution.spark.session import build_session
-
     spark = build_session("cepheid calibrate", cores=extent.pes, quiet_log=folder / "spark.log")
     try:
         return {

@@ -9,17 +9,18 @@ from typing import Annotated, Any, Literal
 import typer
 
 from cepheid.cli.failures import report_failures
+from cepheid.extras import require_extra
 
-bench = typer.Typer(help="Measure, and compare with a baseline of the same run.", no_args_is_help=True)
-AsJson = Annotated[bool, typer.Option("--json", help="The result as JSON")]
+bench = typer.Typer(help="Measure, beside a baseline of the same run.", no_args_is_help=True)
+AsJson = Annotated[bool, typer.Option("--json", help="One JSON object, nothing else on stdout")]
 Host = Literal["embedded", "spark", "both"]
-Save = Annotated[Path | None, typer.Option(help="A folder to write the result to")]
+Save = Annotated[Path | None, typer.Option(help="A folder for the result, as NAME.json")]
 
 
 @bench.command()
 def kernel(
-    events: Annotated[int, typer.Option(help="How many events")] = 5_000_000,
-    repeats: Annotated[int, typer.Option(help="How often")] = 5,
+    events: Annotated[int, typer.Option(help="Events in each run")] = 5_000_000,
+    repeats: Annotated[int, typer.Option(help="How many times each is measured")] = 5,
     as_json: AsJson = False,
     save: Save = None,
 ) -> None:
@@ -32,14 +33,14 @@ def kernel(
 
 @bench.command()
 def spark(
-    events: Annotated[int, typer.Option(help="How many events")] = 5_000_000,
-    files: Annotated[int, typer.Option(help="In how many Parquet files, all in one micro-batch")] = 4,
-    repeats: Annotated[int, typer.Option(help="How often")] = 3,
-    key_groups: Annotated[int, typer.Option(help="Key groups")] = 64,
+    events: Annotated[int, typer.Option(help="Events in each run")] = 5_000_000,
+    files: Annotated[int, typer.Option(help="Parquet files that hold them, all in one micro-batch")] = 4,
+    repeats: Annotated[int, typer.Option(help="How many times each is measured")] = 3,
+    key_groups: Annotated[int, typer.Option(help="Groups that keys are hashed into")] = 64,
     as_json: AsJson = False,
     save: Save = None,
 ) -> None:
-    """Q5 on a Spark stream over Parquet, against transformWithStateInPandas grouped by id."""
+    """Q5 on a Spark stream over Parquet, against a stateful PySpark operator written by hand."""
     from cepheid.bench.spark import measure_spark
 
     with report_failures():
@@ -48,9 +49,9 @@ def spark(
 
 @bench.command()
 def patterns(
-    events: Annotated[int, typer.Option(help="How many events")] = 5_000_000,
-    repeats: Annotated[int, typer.Option(help="How often")] = 7,
-    on_spark: Annotated[bool, typer.Option("--spark/--no-spark", help="On a Spark stream too")] = True,
+    events: Annotated[int, typer.Option(help="Events in each run")] = 5_000_000,
+    repeats: Annotated[int, typer.Option(help="How many times each is measured")] = 7,
+    on_spark: Annotated[bool, typer.Option("--spark/--no-spark", help="Measure on a Spark stream, too")] = True,
     as_json: AsJson = False,
     save: Save = None,
 ) -> None:
@@ -63,9 +64,9 @@ def patterns(
 
 @bench.command()
 def windows(
-    events: Annotated[int, typer.Option(help="How many events")] = 5_000_000,
-    repeats: Annotated[int, typer.Option(help="How often")] = 5,
-    hours: Annotated[int, typer.Option(help="How long the window of Q6 is, and how long it runs, in event time")] = 12,
+    events: Annotated[int, typer.Option(help="Events in each run")] = 5_000_000,
+    repeats: Annotated[int, typer.Option(help="How many times each is measured")] = 5,
+    hours: Annotated[int, typer.Option(help="Length of the window of Q6, and of its run, in event time")] = 12,
     rate: Annotated[int, typer.Option(help="Events per second of event time, for Q6")] = 100_000,
     as_json: AsJson = False,
     save: Save = None,
@@ -79,7 +80,7 @@ def windows(
 
 @bench.command()
 def simulation(
-    repeats: Annotated[int, typer.Option(help="How often, the short ones")] = 5,
+    repeats: Annotated[int, typer.Option(help="How many times each is measured, long ones less often")] = 5,
     as_json: AsJson = False,
     save: Save = None,
 ) -> None:
@@ -93,11 +94,11 @@ def simulation(
 @bench.command()
 def latency(
     rate: Annotated[int, typer.Option(help="Events per second")] = 10_000,
-    seconds: Annotated[float, typer.Option(help="For how long, each pattern")] = 6.0,
+    seconds: Annotated[float, typer.Option(help="How long each pattern runs")] = 6.0,
     as_json: AsJson = False,
     save: Save = None,
 ) -> None:
-    """How long a push of 1 to 100 events takes in your own process, and the first push of a new process."""
+    """A push of 1 to 100 events in your own process, and the first push of a new one."""
     from cepheid.bench.latency import measure_latency
 
     with report_failures():
@@ -106,19 +107,18 @@ def latency(
 
 @bench.command()
 def prediction(
-    host: Annotated[Host, typer.Option(help="Where the queries run")] = "both",
-    report: Annotated[Path | None, typer.Option(help="A picture (.png) of both, side by side")] = None,
+    host: Annotated[Host, typer.Option(help="Where queries run")] = "both",
+    report: Annotated[Path | None, typer.Option(help="A picture to draw, FILE.png")] = None,
     as_json: AsJson = False,
     save: Save = None,
 ) -> None:
-    """What the simulator predicts of Q2 and Q5, calibrated here, against what they really do (under 10 minutes)."""
+    """Q2 and Q5 as the simulator predicts them, calibrated here, against what they do (up to 10 minutes)."""
     from cepheid.bench.prediction import measure_prediction
     from cepheid.bench.prediction_report import draw_report, list_rows
-    from cepheid.simulation.report.png import require_matplotlib
 
     with report_failures():
         if report is not None:
-            require_matplotlib("--report")
+            require_extra("plots")  # now, not after minutes of measuring
         result = measure_prediction(host)
     if save is not None:
         _save(result, save)

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import json
+from contextlib import nullcontext
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args
 
 import typer
 
 from cepheid.cli.failures import report_failures
 from cepheid.cli.inputs import read_tables
+from cepheid.errors import InvalidInput, suggest_name
+from cepheid.extras import require_extra
 
 
 def calibrate(
     app: Annotated[Path, typer.Option("--app", help="The application: sources and queries")],
-    host: Annotated[str | None, typer.Option(help="embedded or spark; left out: as the application says")] = None,
-    output: Annotated[Path | None, typer.Option(help="The profile to write; left out: it goes to stdout")] = None,
-    events: Annotated[int | None, typer.Option(min=1, help="How many events to measure each query with, about")] = None,
+    host: Annotated[str | None, typer.Option(help="embedded or spark; otherwise as the application says")] = None,
+    output: Annotated[Path | None, typer.Option(help="The profile to write; otherwise it goes to stdout")] = None,
+    events: Annotated[int | None, typer.Option(min=1, help="Events to measure each query with, about")] = None,
     batch: Annotated[int | None, typer.Option(min=20, help="Events in the largest batch")] = None,
     method: Annotated[str, typer.Option(help="regression, latency (Eq. 11) or throughput (Eq. 12)")] = "regression",
     data: Annotated[
@@ -25,7 +28,7 @@ def calibrate(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="The profile as JSON, nothing else on stdout")] = False,
 ) -> None:
-    """Run the queries of an application for real, and write what they cost for the simulator."""
+    """Measure what the queries of an application cost, for the simulator."""
     with report_failures():
         profile = _calibrate(app, host, events, batch, method, data or [])
     from cepheid.cost.profile_file import show_profile, write_profile
@@ -42,9 +45,6 @@ def calibrate(
 def _calibrate(
     app: Path, asked: str | None, events: int | None, batch: int | None, method: str, data: list[str]
 ) -> Any:
-    from contextlib import nullcontext
-    from typing import get_args
-
     from rich.console import Console
     from rich.progress import Progress
 
@@ -54,13 +54,14 @@ def _calibrate(
     from cepheid.calibration.calibrate import EXTENTS
     from cepheid.calibration.calibrate_application import calibrate_application
     from cepheid.cost.profile import HostName, Method
-    from cepheid.errors import InvalidInput, suggest_name
 
     application = read_application(app)
     host: Any = asked or application.cluster.host
     for value, known, what in ((host, get_args(HostName), "host"), (method, get_args(Method), "method")):
         if value not in known:
             raise InvalidInput(f'there is no {what} "{value}"', hint=suggest_name(value, known))
+    if host == "spark":
+        require_extra("spark")  # now, not after events were made
     widest = max(len(source.schema) for source in application.sources.values())
     extent = EXTENTS[host].within(widest)
     if batch is not None:

@@ -13,14 +13,18 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 from rich.table import Table
 
 from cepheid.cli.failures import report_failures
+from cepheid.extras import require_extra
 
 
 def demo(
     out: Annotated[Path, typer.Option(help="Where the picture and the alerts go")] = Path("demo-output"),
-    seed: Annotated[int, typer.Option(help="Another day")] = 7,
+    seed: Annotated[int, typer.Option(help="Each seed is another day")] = 7,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object at the end, nothing else on stdout")] = False,
 ) -> None:
-    """Play a synthetic day of 911 buses through Spark and draw what was detected."""
+    """Play a day of 911 city buses through Spark and draw what was found."""
+    with report_failures():
+        require_extra("spark")
+        require_extra("plots")
     from cepheid.demo.city_picture import draw_city
     from cepheid.demo.play_day import as_tables, play_day, save_alerts, temporary_folder
 

@@ -12,11 +12,11 @@ from cepheid.cli.inputs import read_query, read_tables
 
 def explain(
     query: Annotated[str, typer.Argument(help="The query, or a file that ends in .sql")],
-    table: Annotated[list[str] | None, typer.Option("--table", "-t", help="NAME=FILE, once per stream")] = None,
+    table: Annotated[list[str] | None, typer.Option("--table", "-t", help="NAME=FILE, once for each stream")] = None,
     step: Annotated[str, typer.Option(help="parsed, bound, rewritten or placed")] = "rewritten",
     as_format: Annotated[str, typer.Option("--format", help="text, mermaid or json")] = "text",
 ) -> None:
-    """Show the plan of a query."""
+    """Show what becomes of a query: parsed, bound, rewritten or placed."""
     with report_failures():
         import cepheid
 

@@ -15,6 +15,7 @@ import typer
 
 from cepheid.cli.failures import report_failures
 from cepheid.errors import InvalidInput, suggest_name
+from cepheid.extras import require_extra
 
 if TYPE_CHECKING:
     from cepheid.simulation.exploration.plan import CapacityPlan
@@ -70,9 +71,7 @@ def simulate(
         for target, ending in ((report, ".html"), (picture, ".png")):
             _prepare_target(target, ending)
         if picture is not None:
-            from cepheid.simulation.report.png import require_matplotlib
-
-            require_matplotlib("--picture")
+            require_extra("plots")  # now, not after the run
         for module in strategies or []:
             _load_strategies(module)
         read = _read(path, app, fidelity)

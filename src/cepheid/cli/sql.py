@@ -15,10 +15,10 @@ MOST_SHOWN = 40
 
 def sql(
     query: Annotated[str, typer.Argument(help="The query, or a file that ends in .sql")],
-    table: Annotated[list[str] | None, typer.Option("--table", "-t", help="NAME=FILE, once per stream")] = None,
+    table: Annotated[list[str] | None, typer.Option("--table", "-t", help="NAME=FILE, once for each table")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object per row")] = False,
 ) -> None:
-    """Run a query over Parquet, CSV, JSON or Arrow files."""
+    """Run a query over Parquet, CSV, JSON or Arrow files, in this process."""
     with report_failures():
         import cepheid
 
@@ -35,4 +35,4 @@ def sql(
         shown.add_row(*("" if value is None else str(value) for value in row.values()))
     Console().print(shown)
     more = f" ({MOST_SHOWN} shown, --json gives all)" if len(rows) > MOST_SHOWN else ""
-    typer.echo(f"{len(rows)} rows{more}")
+    typer.echo(f"{len(rows)} {'row' if len(rows) == 1 else 'rows'}{more}")

@@ -23,7 +23,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from cepheid.simulation.report.png import require_matplotlib
+from cepheid.extras import require_extra
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -53,7 +53,7 @@ class CityFeed:
 
 def draw_city(feed: pa.Table, gatherings: pa.Table, jumps: pa.Table, path: Path) -> None:
     """Write the picture, 1600 x 1200 pixels, as the kind of file that the path's ending names."""
-    require_matplotlib("drawing the city")
+    require_extra("plots")
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 

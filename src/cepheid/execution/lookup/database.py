@@ -20,8 +20,10 @@ import pyarrow as pa
 
 from cepheid.errors import DatabaseAway, InvalidInput, UnknownColumn
 from cepheid.execution.lookup.connector import Connector, SourceAway
+from cepheid.execution.lookup.duckdb_file import DuckDBFile
 from cepheid.execution.lookup.found import Found
 from cepheid.execution.lookup.key_types import fit_keys, key_type
+from cepheid.execution.lookup.postgres import PostgresTable
 from cepheid.execution.lookup.row_cache import RowCache
 from cepheid.kernel.columns import Int64s
 from cepheid.lookups import Database
@@ -195,11 +197,7 @@ class DatabaseTable:
 
 def _make_connector(database: Database) -> Connector:
     if database.scheme == "duckdb":
-        from cepheid.execution.lookup.duckdb_file import DuckDBFile
-
         return DuckDBFile(database)
-    from cepheid.execution.lookup.postgres import PostgresTable
-
     return PostgresTable(database)
 
 

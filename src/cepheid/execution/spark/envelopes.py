@@ -12,6 +12,7 @@ from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
+from pyspark import TaskContext
 
 from cepheid.event_time import newest_time
 from cepheid.execution.blob import read_table_bytes, write_table
@@ -32,8 +33,6 @@ def make_packer(port: int, groups: int, keys: int, schema: pa.Schema, time: str 
     """
 
     def pack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        from pyspark import TaskContext
-
         context = TaskContext.get()
         sequence = (context.partitionId() if context else 0) << 32
         for table in _gather(batches):

@@ -7,11 +7,13 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from pyspark.sql import SparkSession
-
-from cepheid.execution.spark.engine_stage import STREAM_SETTINGS
 from cepheid.execution.spark.java import prepare_java
+from cepheid.extras import require_extra
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 
 def build_session(name: str, cores: int = 2, quiet_log: Path | None = None, **settings: str) -> SparkSession:
@@ -19,6 +21,11 @@ def build_session(name: str, cores: int = 2, quiet_log: Path | None = None, **se
 
     `quiet_log`: where Spark and its workers write what they would put on the terminal.
     """
+    require_extra("spark")  # so pyspark is imported afterwards
+    from pyspark.sql import SparkSession
+
+    from cepheid.execution.spark.engine_stage import STREAM_SETTINGS
+
     prepare_java()
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.master(f"local[{cores}]").appName(name)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cepheid.errors import MissingExtra
+from cepheid.extras import require_extra
 from cepheid.simulation.report.chart_layout import PAGE_WIDTH
 from cepheid.simulation.report.drawing import Box, Drawing, Mark, Point, Shape, Stroke, TextLabel
 from cepheid.simulation.report.looks import LETTERS, LIGHT, LetterLook, ShapeLook, look_of
@@ -28,15 +27,9 @@ HATCH = "#b4bcc7"
 ANCHORS = {"start": "left", "middle": "center", "end": "right"}
 
 
-def require_matplotlib(what: str) -> None:
-    """Only pictures need it, so it is an extra."""
-    if find_spec("matplotlib") is None:
-        raise MissingExtra("plots", what)
-
-
 def draw_png(title: str, subtitle: str, rows: Sequence[Sequence[Drawing]], path: Path) -> None:
     """Write the picture, as the kind of file that the path's ending names."""
-    require_matplotlib("drawing a picture")
+    require_extra("plots")
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
