@@ -36,7 +36,7 @@ from cepheid.graph.render_mermaid import SHAPES
 from cepheid.kernel.expression import Cell
 from cepheid.kernel.join import JoinInput, JoinProgram
 from cepheid.kernel.pattern import RowPatternProgram, SequenceProgram, Step, Term
-from cepheid.kernel.window import Evaluation, Summary, Window, WindowProgram
+from cepheid.kernel.window import Evaluation, Window, WindowedAggregate, WindowProgram
 from cepheid.placement.place_by_nature import place_by_nature
 from cepheid.rewrite.rule_order import CARRYING_RULES, RULES, WHOLE_TABLE_RULES
 
@@ -51,17 +51,17 @@ EXAMPLES: dict[type[PlanNode], PlanNode] = {
     Sequence: Sequence(program=SequenceProgram((Step("a", 0),)), cells=(CELL,), streams=("s",), keys=1),
     HostWindow: HostWindow(
         window=Window(kind="time", size=5, slide=5),
-        summaries=(Summary(function="count"),),
-        cells=(WindowCell(name="n", kind="summary"),),
+        aggregates=(WindowedAggregate(function="count"),),
+        cells=(WindowCell(name="n", kind="aggregate"),),
         keys=1,
     ),
     WindowAggregate: WindowAggregate(
         program=WindowProgram(
             window=Window(kind="count", size=5),
             evaluation=Evaluation(when="event"),
-            summaries=(Summary(function="avg", column="x", column_kind="float", kind="float"),),
+            aggregates=(WindowedAggregate(function="avg", column="x", column_kind="float", kind="float"),),
         ),
-        cells=(WindowCell(name="_a0", kind="summary"),),
+        cells=(WindowCell(name="_a0", kind="aggregate"),),
         keys=1,
     ),
     WindowJoin: WindowJoin(

@@ -52,7 +52,7 @@ READABLE: dict[str, type] = {
         pattern.SequenceProgram,
         window.Window,
         window.Evaluation,
-        window.Summary,
+        window.WindowedAggregate,
         window.WindowProgram,
         WindowCell,
         SortTerm,

@@ -88,7 +88,7 @@ def explain_window(program: WindowProgram) -> str | None:
         return None
     if program.members and program.evaluation.when != "event":
         return "the window never loses an event, and its rows are all of them"
-    held = [summary.function for summary in program.summaries if summary.function not in MERGEABLE]
+    held = [aggregate.function for aggregate in program.aggregates if aggregate.function not in MERGEABLE]
     return f"the window never loses an event, and {held[0]} needs all of them" if held else None
 
 

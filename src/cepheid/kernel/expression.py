@@ -1,6 +1,6 @@
 """Conditions and values over the events of a match: what both twins of the kernel evaluate.
 
-An expression reads *cells*.  A cell is a column at a position, and a position is told relative to the match
+An expression reads *cells*.  A cell is a column at a position, and a position is given relative to the match
 so far ("the last event of b", "the second of a", "the event before the last one").  Besides cells it may read
 *facts* about the match so far: an aggregate over its events, the variable of one of them, the number of the
 match.  Reading is all the two twins share: `reference` walks this tree, `compiled` flattens it into register
@@ -217,8 +217,8 @@ def show_expression(expression: Expression) -> str:
         case Aggregate():
             return show_aggregate(expression)
         case HostCall(sql=sql, arguments=cells):
-            told = ", ".join(f"_{number}={show_cell(*cell)}" for number, cell in enumerate(cells))
-            return f"sql({sql}; {told})"
+            shown = ", ".join(f"_{number}={show_cell(*cell)}" for number, cell in enumerate(cells))
+            return f"sql({sql}; {shown})"
     raise AssertionError(f"not an expression: {expression!r}")
 
 

@@ -374,7 +374,7 @@ def _write_rules(
     )
     beginnings = find_beginnings(automaton)
     numbers = {variable: number for number, variable in enumerate(labels)}
-    # one event before a search tells that it is not at the start of its partition
+    # one event before a search shows that it is not at the start of its partition
     anchored = any(row[0] == AT_START for row in automaton.instructions)
     shifts = [
         leaf.position.shift
@@ -413,8 +413,8 @@ def _write_rules(
         lookahead=program.lookahead,
         lookback=max([lookback, int(anchored), *(-shift for shift in shifts)]),
         budget=STEP_BUDGET,
-        tells_unmatched=program.unmatched,
-        tells_timeouts=program.timeouts,
+        emits_unmatched=program.unmatched,
+        emits_timeouts=program.timeouts,
         framed=frame is not None,
         seeks=frame is not None and frame.seek,
         following=NEVER if frame is None or frame.following is None else frame.following,

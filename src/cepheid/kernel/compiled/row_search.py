@@ -71,8 +71,8 @@ class Rules(NamedTuple):
     lookahead: int
     lookback: int
     budget: int
-    tells_unmatched: bool
-    tells_timeouts: bool
+    emits_unmatched: bool
+    emits_timeouts: bool
     framed: bool
     seeks: bool
     following: int  # events of a frame behind its first; NEVER: all
@@ -310,7 +310,7 @@ def search_keys(
             highest = start + 1 + rules.following if framed and rules.following != NEVER else NEVER
             pc, at, depth, furthest, cut = 0, begin, 0, begin, -1
             unmarked = steps + rules.unmarked
-            run_from, look = -1, -1
+            run_from, place_tested = -1, -1
             outcome = FAILED
             searching = beginnings < 0 or (plays[begin] & beginnings) != 0
             if searching:
@@ -334,29 +334,40 @@ def search_keys(
                     label = first_of[pc]
                     if operation == RUN and run_from < 0:
                         run_from = at
-                    look = max(look, at) if operation == UNTIL else at
+                    place_tested = max(place_tested, at) if operation == UNTIL else at
                     answer = NO
-                    is_open = look < available and look < highest
-                    is_open = is_open and (within == NEVER or at_times[look] - began <= within)
+                    is_open = place_tested < available and place_tested < highest
+                    is_open = is_open and (within == NEVER or at_times[place_tested] - began <= within)
                     may_mark = operation == RUN and split_bits[pc] >= 0 and steps > unmarked
-                    if may_mark and _mark(marks, look, split_bits[pc], slots, saved):
+                    if may_mark and _mark(marks, place_tested, split_bits[pc], slots, saved):
                         is_open, answer = False, TRIED
-                    if is_open and (plays[look] >> label) & 1:
+                    if is_open and (plays[place_tested] >> label) & 1:
                         answer = YES
-                        labels[look] = label
-                        same[look] = last_of[label]
-                        last_of[label] = look
+                        labels[place_tested] = label
+                        same[place_tested] = last_of[label]
+                        last_of[label] = place_tested
                         if sums:
-                            if look > at:
-                                scratch.sums_i[look] = scratch.sums_i[at]
-                                scratch.sums_f[look] = scratch.sums_f[at]
-                            steps += _add_to_sums(label, look, begin, aggregates, scratch, cells, ranks, trouble)
+                            if place_tested > at:
+                                scratch.sums_i[place_tested] = scratch.sums_i[at]
+                                scratch.sums_f[place_tested] = scratch.sums_f[at]
+                            steps += _add_to_sums(
+                                label, place_tested, begin, aggregates, scratch, cells, ranks, trouble
+                            )
                         if bounds[label] < bounds[label + 1]:
                             steps += STEPS_OF_CONDITION
                             for read in range(reads_bounds[label], reads_bounds[label + 1]):
                                 row = reads[read]
                                 place = _locate(
-                                    positions, row, labels, last_of, begin, look, lowest, highest, available, final
+                                    positions,
+                                    row,
+                                    labels,
+                                    last_of,
+                                    begin,
+                                    place_tested,
+                                    lowest,
+                                    highest,
+                                    available,
+                                    final,
                                 )
                                 if place == UNKNOWN:
                                     answer = NOT_YET
@@ -364,7 +375,7 @@ def search_keys(
                                 where[row] = events[place] if place >= 0 else MISSING
                             if answer == YES and fact_bounds[label] < fact_bounds[label + 1]:
                                 answer = _read_facts(
-                                    label, look, begin, lowest, highest, available, final, numbers[key] + 1,
+                                    label, place_tested, begin, lowest, highest, available, final, numbers[key] + 1,
                                     rules, machine, cells, scratch, answers, last_of,
                                 )  # fmt: skip
                             if answer == YES and not holds(
@@ -373,18 +384,18 @@ def search_keys(
                             ):  # fmt: skip
                                 answer = NO
                         if answer != YES or operation > RUN:
-                            last_of[label] = same[look]
+                            last_of[label] = same[place_tested]
                     elif not is_open and answer == NO:
-                        waits = available <= look < highest and not final
+                        waits = available <= place_tested < highest and not final
                         answer = NOT_YET if waits and (within == NEVER or horizon - began <= within) else OVER
                     if answer == NOT_YET:
                         outcome = UNDECIDED
                         break
                     if answer == ASKS:
                         outcome = ASKS_HOST
-                        tested[0] = events[look]
+                        tested[0] = events[place_tested]
                         break
-                    if answer == OVER and rules.tells_timeouts and cut < 0 and operation != UNTIL:
+                    if answer == OVER and rules.emits_timeouts and cut < 0 and operation != UNTIL:
                         for place in range(begin, at):
                             partial[place] = 2 * labels[place] + hidden[place]
                             if labels[place] < visible:
@@ -427,10 +438,10 @@ def search_keys(
                                 scratch.sums_f[at + 1] = scratch.sums_f[at]
                     else:
                         if answer == NO:
-                            labels[look] = visible  # it must not look as if it belonged to the match
-                            look += 1
+                            labels[place_tested] = visible  # it must not look as if it belonged to the match
+                            place_tested += 1
                             continue
-                        look = -1
+                        place_tested = -1
                         pc += 1
                         ahead = answer == OVER
                     if ahead and operation != UNTIL:
@@ -504,15 +515,15 @@ def search_keys(
             if outcome == UNDECIDED:
                 break
 
-            # what to tell, and where to go on
+            # what to report, and where to go on
             reached = max(at, cut)
             if outcome == FAILED and cut >= 0 and not final and cut - 1 + lookahead >= available:
-                break  # a partial match is told when all that its measures read is known
+                break  # a partial match is reported when all that its measures read is known
             if count + reached - start + 2 > most or total + reached - begin + 1 > longest:
                 status = NO_ROOM
                 break
             fate, until = WHOLE, at
-            tells = outcome == MATCHED
+            emits = outcome == MATCHED
             following_start = start + 1
             if outcome == MATCHED:
                 numbers[key] += 1
@@ -530,28 +541,28 @@ def search_keys(
                         break
                     following_start = target
             elif framed:
-                tells, fate, until = True, UNMATCHED, begin
+                emits, fate, until = True, UNMATCHED, begin
             elif cut >= 0:
-                tells, fate, until = True, TIMED_OUT, cut
+                emits, fate, until = True, TIMED_OUT, cut
                 for place in range(begin, cut):
                     labels[place], hidden[place] = partial[place] >> 1, partial[place] & 1
-            if tells:
+            if emits:
                 for place in range(begin, until):
                     if labels[place] < visible:
                         out_events[total] = events[place]
                         out_labels[total] = labels[place]
                         out_hidden[total] = hidden[place]
                         total += 1
-                        if rules.tells_unmatched:
+                        if rules.emits_unmatched:
                             taken[events[place]] = 1
-                if rules.tells_unmatched and until == begin:
+                if rules.emits_unmatched and until == begin:
                     taken[events[begin]] = 1
                 out_ends[count] = total
                 out_starts[count] = events[start]
                 out_numbers[count] = numbers[key] if fate == WHOLE else 0
                 out_fates[count] = fate
                 count += 1
-            if rules.tells_unmatched or framed:
+            if rules.emits_unmatched or framed:
                 first_left = start + 1 if framed else start
                 for place in range(first_left, following_start):
                     if framed or not taken[events[place]]:

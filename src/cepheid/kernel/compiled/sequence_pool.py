@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from cepheid.kernel.columns import Events, Int64s
+from cepheid.kernel.compiled.array_table import lay_out
 from cepheid.kernel.compiled.cell_store import GrowingRows
-from cepheid.kernel.compiled.desk import lay_out
 from cepheid.kernel.compiled.evaluate import Cells, Machine
 from cepheid.kernel.compiled.register_code import CodeWriter
 from cepheid.kernel.compiled.sequence_advance import NO_ROOM, OVER_LIMIT, advance, chain_kept, room_needed, settle
@@ -73,8 +73,8 @@ class RunPool:
         # of runs are few beside all those that they passed over.
         waits_after_start = numbers[PENDING] >= 0 and bool((plan.judged[:, 0] == AT_START).any())
         decided_before = program.consume or program.limit is not None or waits_after_start
-        self.tells_runs = decided_before or program.within is None
-        self.needs_only_runs = self.tells_runs and (not self._chains or numbers[MODE] == CONTIGUOUS)
+        self.keeps_runs = decided_before or program.within is None
+        self.needs_only_runs = self.keeps_runs and (not self._chains or numbers[MODE] == CONTIGUOUS)
         self._settles = program.timeouts or numbers[PENDING] >= 0
         width = int(LASTS + numbers[VARIABLES] + numbers[KEEPS_FIRSTS])
         self._aggregates = len(plan.aggregates)
@@ -98,13 +98,13 @@ class RunPool:
         done, why = 0, NO_ROOM
         while done < len(events):
             arrays = self._arrays(times, machine, cells)
-            desk = lay_out(arrays, self._laid)
-            done, why = advance(events.keys, plays, base, done, desk)
+            tables = lay_out(arrays, self._laid)
+            done, why = advance(events.keys, plays, base, done, tables)
             if why == OVER_LIMIT:
                 limit = self._plan.numbers[LIMIT]
                 raise TooMany(f"has more than {limit:,} partial matches of one key", LIMIT_HINT)
             if why == NO_ROOM:
-                self._grow(room_needed(desk, int(events.keys[done])))
+                self._grow(room_needed(tables, int(events.keys[done])))
 
     def take_found(self, horizon: int) -> Matches:
         """The matches since this was last asked, and what ran out of time before the horizon."""
@@ -114,11 +114,11 @@ class RunPool:
             self._tidy()
             return no_matches(self._variables)
         arrays = self._arrays()
-        desk = lay_out(arrays, self._laid)
-        ends = count_found(desk, count)
+        tables = lay_out(arrays, self._laid)
+        ends = count_found(tables, count)
         if count and ends[-1] > 2 * MOST_CELLS:
             raise TooMany(f"found sequences of {ends[-1]:,} events in one batch", COSTLY_HINT)
-        events, labels, starts, late = expand_found(desk, ends)
+        events, labels, starts, late = expand_found(tables, ends)
         self._counters[FOUND_ROWS] = 0
         if len(self._found) > MOST_SPARE:
             self._found = np.zeros((64, self._found.shape[1]), dtype=np.int64)
@@ -147,36 +147,36 @@ class RunPool:
         return marked != 0
 
     def write(self, kept: npt.NDArray[np.bool_], horizon: int) -> bytes:
-        """All runs, told by places among the kept events."""
+        """All runs, kept_runs by places among the kept events."""
         places = np.cumsum(kept).astype(np.int64) - 1
         arrays = self._arrays()
-        desk = lay_out(arrays, self._laid)
-        written = np.zeros(write_runs(desk, horizon, places, np.zeros(0, dtype=np.int64)), dtype=np.int64)
-        write_runs(desk, horizon, places, written)
+        tables = lay_out(arrays, self._laid)
+        written = np.zeros(write_runs(tables, horizon, places, np.zeros(0, dtype=np.int64)), dtype=np.int64)
+        write_runs(tables, horizon, places, written)
         return written.tobytes()
 
     def restore(
-        self, events: Events, plays: Int64s, told: bytes, times: Int64s, machine: Machine, cells: Cells
+        self, events: Events, plays: Int64s, kept_runs: bytes, times: Int64s, machine: Machine, cells: Cells
     ) -> None:
-        """Go on from runs that `write` told, in a new operator; the events are those that were kept."""
+        """Go on from runs that `write` kept_runs, in a new operator; the events are those that were kept."""
         if not len(events):
             return
         self._make_room_for(events)
-        written = np.frombuffer(told, dtype=np.int64).copy()
+        written = np.frombuffer(kept_runs, dtype=np.int64).copy()
         runs, bound = count_written(written)
         self._grow_runs(runs)
         self._nodes = _grow_rows(self._nodes, bound, "elements")
         arrays = self._arrays(times, machine, cells)
-        desk = lay_out(arrays, self._laid)
+        tables = lay_out(arrays, self._laid)
         if self._chains:
-            chain_kept(desk, events.keys, plays)
-        read_runs(desk, written, events.keys)
+            chain_kept(tables, events.keys, plays)
+        read_runs(tables, written, events.keys)
 
     # --- room --------------------------------------------------------------------------------------------
     def _arrays(
         self, times: Int64s = NO_TIMES, machine: Machine | None = None, cells: Cells | None = None
     ) -> list[npt.NDArray[Any]]:
-        """All that lies on the desk behind the plan, in the order of the places in sequence_runs.py."""
+        """All that lies on the tables behind the plan, in the order of the places in sequence_runs.py."""
         where = np.full(max(1, len(self._plan.position_table)), -1, dtype=np.int64)
         scratch_i = np.zeros((self._aggregates, 2), dtype=np.int64)
         scratch_f = np.zeros((self._aggregates, 2), dtype=np.float64)

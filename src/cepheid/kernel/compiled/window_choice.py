@@ -1,6 +1,6 @@
 """Numbers for what a program says, and which policy suits it.
 
-window                          looked at                     policy
+window                          evaluated                     policy
 sliding by time                 every t, functions mergeable  panes
 sliding, landmark               else                          sliding
 hopping by time                 on close, mergeable           panes
@@ -23,7 +23,7 @@ MOST_PANES = 1 << 20
 
 def is_mergeable(program: WindowProgram) -> bool:
     """Need events not be kept for what is computed?"""
-    return not program.members and all(summary.function in MERGEABLE for summary in program.summaries)
+    return not program.members and all(aggregate.function in MERGEABLE for aggregate in program.aggregates)
 
 
 def pane_length(program: WindowProgram) -> int:

@@ -179,7 +179,7 @@ OF_VALUES: dict[str, Callable[..., Value | None]] = {
 class Bindings:
     """The match so far: row `bound[i]` is bound to variable `labels[i]`, the row under test last.
 
-    `number` is that which the match will have; `ask` is the general evaluator, told the events of its arguments.
+    `number` is that which the match will have; `ask` is the general evaluator, given the events of its arguments.
     """
 
     rows: Sequence[Row]

@@ -19,7 +19,7 @@ from cepheid.graph.operators.window_aggregate import Arrangement, WindowCell
 from cepheid.graph.query_graph import QueryGraph
 from cepheid.kernel.window import Evaluation
 
-TOLD = frozenset(("group", "summary", "start", "end", "moment"))
+TOLD = frozenset(("group", "aggregate", "start", "end", "moment"))
 
 
 def partition_windows_by_group(graph: QueryGraph) -> QueryGraph | None:

@@ -9,24 +9,24 @@ import numpy.typing as npt
 from numba import njit
 
 from cepheid.kernel.columns import Column, Flags, Int64s, Interner
-from cepheid.kernel.compiled.summaries.cells import NO_FLAGS, Columns, read_validity
-from cepheid.kernel.compiled.summaries.room import beyond, widen
-from cepheid.kernel.compiled.window_script import CLEAR, EMIT, ENTER, ENTER_PANE, LEAVE, LEAVE_PANE, Script
-from cepheid.kernel.window import Summary
+from cepheid.kernel.compiled.window_aggregates.cells import NO_FLAGS, Columns, read_validity
+from cepheid.kernel.compiled.window_aggregates.room import beyond, widen
+from cepheid.kernel.compiled.window_steps import CLEAR, EMIT, ENTER, ENTER_PANE, LEAVE, LEAVE_PANE, StepList
+from cepheid.kernel.window import WindowedAggregate
 
 
 class CountBank:
-    """One summary; without a column every event counts."""
+    """One aggregate; without a column every event counts."""
 
-    def __init__(self, summaries: list[Summary], interner: Interner) -> None:  # noqa: ARG002 - as all banks
-        self._column = summaries[0].column
+    def __init__(self, aggregates: list[WindowedAggregate], interner: Interner) -> None:  # noqa: ARG002 - as all banks
+        self._column = aggregates[0].column
         self._counts = np.zeros(0, dtype=np.int64)
 
-    def run(self, script: Script, store: Columns) -> tuple[Column, ...]:
-        self._counts = widen(self._counts, script.slot_count)
+    def run(self, step_list: StepList, store: Columns) -> tuple[Column, ...]:
+        self._counts = widen(self._counts, step_list.slot_count)
         valid = NO_FLAGS if self._column is None else read_validity(store, self._column)
-        answers = np.zeros(script.rows, dtype=np.int64)
-        _count(script.steps, script.slots, script.items, valid, self._counts, answers)
+        answers = np.zeros(step_list.rows, dtype=np.int64)
+        _count(step_list.steps, step_list.slots, step_list.items, valid, self._counts, answers)
         return (Column(answers),)
 
     def keep(self, slots: Int64s) -> dict[str, npt.NDArray[Any]]:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from cepheid.kernel.columns import Column, Interner
-from cepheid.kernel.compiled.summaries.banks import make_banks
-from cepheid.kernel.compiled.window_script import ADD, EMIT, Script
-from cepheid.kernel.window import Summary, SummaryFunction
+from cepheid.kernel.compiled.window_aggregates.banks import make_banks
+from cepheid.kernel.compiled.window_steps import ADD, EMIT, StepList
+from cepheid.kernel.window import WindowedAggregate, WindowedFunction
 
-_OF_NUMBERS: tuple[SummaryFunction, ...] = (
+_OF_NUMBERS: tuple[WindowedFunction, ...] = (
     "sum", "var_pop", "min", "percentile_disc", "count_distinct", "first", "last",
 )  # fmt: skip
 
@@ -19,11 +19,14 @@ class _OneEvent:
         return Column(np.zeros(1) if name == "float" else np.zeros(1, dtype=np.int64))
 
 
-def compile_summaries() -> None:
+def compile_aggregates() -> None:
     """One event and one answer: the kernels take the same types whatever the columns are."""
-    summaries = [Summary(function=function, column="float", column_kind="float") for function in _OF_NUMBERS]
-    summaries += [Summary(function="sum", column="int", column_kind="int"), Summary(function="count")]
-    script = Script(
+    aggregates = [WindowedAggregate(function=function, column="float", column_kind="float") for function in _OF_NUMBERS]
+    aggregates += [
+        WindowedAggregate(function="sum", column="int", column_kind="int"),
+        WindowedAggregate(function="count"),
+    ]
+    step_list = StepList(
         np.array([ADD, EMIT], dtype=np.uint8), np.zeros(2, dtype=np.int64), np.zeros(2, dtype=np.int64), 1, 1
     )
-    make_banks(tuple(summaries), Interner()).run(script, _OneEvent())
+    make_banks(tuple(aggregates), Interner()).run(step_list, _OneEvent())

@@ -16,7 +16,7 @@ import pytest
 
 from cepheid.errors import MatchFailure
 from cepheid.kernel.columns import Column, Interner
-from cepheid.kernel.compiled.summaries import (
+from cepheid.kernel.compiled.window_aggregates import (
     Banks,
     MemberBank,
     counts,
@@ -29,17 +29,17 @@ from cepheid.kernel.compiled.summaries import (
     member_chains,
     ranked,
 )
-from cepheid.kernel.compiled.summaries.warm_up import compile_summaries
-from cepheid.kernel.compiled.window_script import ADD, CLEAR, EMIT, ENTER, ENTER_PANE, LEAVE, LEAVE_PANE, Script
+from cepheid.kernel.compiled.window_aggregates.warm_up import compile_aggregates
+from cepheid.kernel.compiled.window_steps import ADD, CLEAR, EMIT, ENTER, ENTER_PANE, LEAVE, LEAVE_PANE, StepList
 from cepheid.kernel.expression import Kind
 from cepheid.kernel.window import (
     MERGEABLE,
+    AnswerColumn,
     ListColumn,
     ObjectColumn,
     PythonAggregate,
-    Summary,
-    SummaryColumn,
-    SummaryFunction,
+    WindowedAggregate,
+    WindowedFunction,
 )
 
 EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001
@@ -158,7 +158,7 @@ class Play:
         self.free: list[int] = []
         self.slot_count = 0
 
-    def write(self, numbers: range, length: int) -> tuple[Script, list[list[int]]]:
+    def write(self, numbers: range, length: int) -> tuple[StepList, list[list[int]]]:
         steps: list[tuple[int, int, int]] = []
         asked: list[list[int]] = []
         fresh = iter(numbers)
@@ -214,10 +214,10 @@ class Play:
         return [(LEAVE_PANE, number, pane)]
 
 
-def make_script(steps: list[tuple[int, int, int]], slot_count: int) -> Script:
+def make_script(steps: list[tuple[int, int, int]], slot_count: int) -> StepList:
     table = np.array(steps, dtype=np.int64).reshape(-1, 3).T.copy()
     rows = int((table[0] == EMIT).sum())
-    return Script(table[0].astype(np.uint8), table[1].copy(), table[2].copy(), slot_count, rows)
+    return StepList(table[0].astype(np.uint8), table[1].copy(), table[2].copy(), slot_count, rows)
 
 
 # ---- plain Python ----------------------------------------------------------------------------------------------------
@@ -262,13 +262,13 @@ def root(value: Fraction | float | None) -> float | None:
     return as_float(Fraction(math.sqrt(value / scale**2)) * scale)
 
 
-def compute(summary: Summary, members: list[int], events: Events) -> Any:
+def compute(aggregate: WindowedAggregate, members: list[int], events: Events) -> Any:
     """The answer, by the book."""
-    if summary.column is None:
+    if aggregate.column is None:
         return len(members)
-    everything = [events.values[summary.column][event] for event in members]
+    everything = [events.values[aggregate.column][event] for event in members]
     known = [value for value in everything if value is not None]
-    function = summary.function
+    function = aggregate.function
     match function:
         case "first":
             return everything[0] if everything else None
@@ -281,19 +281,19 @@ def compute(summary: Summary, members: list[int], events: Events) -> Any:
         case "count_distinct":
             return len({order(value) for value in known})
         case "min_by" | "max_by":
-            assert summary.by is not None
+            assert aggregate.by is not None
             pairs = [
-                (events.values[summary.by][event], value) for event, value in zip(members, everything, strict=True)
+                (events.values[aggregate.by][event], value) for event, value in zip(members, everything, strict=True)
             ]
             pairs = [pair for pair in pairs if pair[0] is not None]
             best = (min if function == "min_by" else max)(pairs, key=lambda pair: order(pair[0]), default=(None, None))
             return best[1]
-    return compute_some(summary, known) if known else None
+    return compute_some(aggregate, known) if known else None
 
 
-def compute_some(summary: Summary, known: list[Any]) -> Any:
+def compute_some(aggregate: WindowedAggregate, known: list[Any]) -> Any:
     ranked = sorted(known, key=order)
-    match summary.function:
+    match aggregate.function:
         case "sum":
             return exact_sum(known)
         case "avg":
@@ -306,20 +306,20 @@ def compute_some(summary: Summary, known: list[Any]) -> Any:
         case "max":
             return ranked[-1]
         case "var_samp" | "var_pop":
-            return variance(known, int(summary.function == "var_samp"))
+            return variance(known, int(aggregate.function == "var_samp"))
         case "stddev_samp" | "stddev_pop":
-            return root(variance(known, int(summary.function == "stddev_samp")))
+            return root(variance(known, int(aggregate.function == "stddev_samp")))
         case "percentile_disc":
-            return next(v for i, v in enumerate(ranked) if (i + 1) / len(ranked) >= summary.parameter)
+            return next(v for i, v in enumerate(ranked) if (i + 1) / len(ranked) >= aggregate.parameter)
         case "percentile_cont":
-            return interpolate(ranked, summary.parameter)
+            return interpolate(ranked, aggregate.parameter)
         case "least":
-            return ranked[: int(summary.parameter)]
+            return ranked[: int(aggregate.parameter)]
         case "greatest":
-            return ranked[::-1][: int(summary.parameter)]
+            return ranked[::-1][: int(aggregate.parameter)]
         case "python":
             return sorted(known, key=order)
-    raise AssertionError(summary.function)
+    raise AssertionError(aggregate.function)
 
 
 def interpolate(ranked: list[Any], share: float) -> Any:
@@ -350,7 +350,7 @@ def is_same(answer: Any, expected: Any, size: Fraction) -> bool:
 # ---- comparing -------------------------------------------------------------------------------------------------------
 
 
-def read_answers(column: SummaryColumn, kind: Kind, texts: list[str]) -> list[Any]:
+def read_answers(column: AnswerColumn, kind: Kind, texts: list[str]) -> list[Any]:
     if isinstance(column, ObjectColumn):
         return column.values
     if isinstance(column, Column):
@@ -364,7 +364,7 @@ def read_answers(column: SummaryColumn, kind: Kind, texts: list[str]) -> list[An
     return [values if ok else None for values, ok in zip(lists, valid, strict=True)]
 
 
-def summary_of(function: Any, column: str | None = None, **more: Any) -> Summary:
+def aggregate_of(function: Any, column: str | None = None, **more: Any) -> WindowedAggregate:
     column_kind = None if column is None else KINDS[column]
     kind = column_kind or "int"
     if function in ("count", "count_distinct"):
@@ -376,53 +376,53 @@ def summary_of(function: Any, column: str | None = None, **more: Any) -> Summary
         kind = "float"
     if "by" in more:
         more["by_kind"] = KINDS[more["by"]]
-    return Summary(function=function, column=column, column_kind=column_kind, kind=kind, **more)
+    return WindowedAggregate(function=function, column=column, column_kind=column_kind, kind=kind, **more)
 
 
-def size_of(summary: Summary, members: list[int], events: Events, expected: Any) -> Fraction:
+def size_of(aggregate: WindowedAggregate, members: list[int], events: Events, expected: Any) -> Fraction:
     """The size that errors of an answer are measured by."""
-    if summary.column is None or KINDS[summary.column] not in ("float", "int"):
+    if aggregate.column is None or KINDS[aggregate.column] not in ("float", "int"):
         return Fraction(0)
-    if summary.function[:3] in ("var", "std"):  # relative to the answer itself, however near the values are
+    if aggregate.function[:3] in ("var", "std"):  # relative to the answer itself, however near the values are
         if expected is None or (isinstance(expected, float) and not math.isfinite(expected)):
             return Fraction(0)
-        least = 1e-14 if summary.function[:3] == "var" else 1e-2  # what values of 1e12 leave behind; times 1e-15
+        least = 1e-14 if aggregate.function[:3] == "var" else 1e-2  # what values of 1e12 leave behind; times 1e-15
         return max(Fraction(1000 * Fraction(expected)), Fraction(least))
-    values = [events.values[summary.column][event] for event in members]
+    values = [events.values[aggregate.column][event] for event in members]
     sizes = [abs(value) for value in values if value is not None and math.isfinite(value)]
-    if summary.function in ("percentile_cont", "sum", "avg"):
-        left_behind = 2.0**-86 * 1e15 if summary.column == "wild" else 0.0  # by values of up to 2**64
+    if aggregate.function in ("percentile_cont", "sum", "avg"):
+        left_behind = 2.0**-86 * 1e15 if aggregate.column == "wild" else 0.0  # by values of up to 2**64
         size = Fraction(4 * sum(map(Fraction, sizes))) + Fraction(left_behind)
-        return size / max(len(sizes), 1) if summary.function == "avg" else size
+        return size / max(len(sizes), 1) if aggregate.function == "avg" else size
     return Fraction(0)
 
 
 def compare(
-    banks: Banks, summaries: tuple[Summary, ...], script: Script, asked: list[list[int]], events: Events
+    banks: Banks, aggregates: tuple[WindowedAggregate, ...], step_list: StepList, asked: list[list[int]], events: Events
 ) -> None:
-    columns = banks.run(script, events)
+    columns = banks.run(step_list, events)
     texts = events.interner.texts()
-    for summary, column in zip(summaries, columns, strict=True):
-        answers = read_answers(column, summary.kind, texts)
+    for aggregate, column in zip(aggregates, columns, strict=True):
+        answers = read_answers(column, aggregate.kind, texts)
         assert len(answers) == len(asked)
         for answer, members in zip(answers, asked, strict=True):
-            expected = compute(summary, members, events)
-            size = size_of(summary, members, events, expected)
-            assert is_same(answer, expected, size), (summary, answer, expected, members)
+            expected = compute(aggregate, members, events)
+            size = size_of(aggregate, members, events, expected)
+            assert is_same(answer, expected, size), (aggregate, answer, expected, members)
 
 
 MERGED = (
-    summary_of("count"),
-    *(summary_of("count", name) for name in KINDS),
-    *(summary_of(function, name) for name in ("plain", "wild", "near") for function in ("sum", "avg")),
-    *(summary_of(function, name) for name in ("plain", "wild", "near", "whole", "big")
+    aggregate_of("count"),
+    *(aggregate_of("count", name) for name in KINDS),
+    *(aggregate_of(function, name) for name in ("plain", "wild", "near") for function in ("sum", "avg")),
+    *(aggregate_of(function, name) for name in ("plain", "wild", "near", "whole", "big")
       for function in ("var_samp", "var_pop", "stddev_samp", "stddev_pop")),
-    summary_of("sum", "whole"), summary_of("avg", "whole"), summary_of("avg", "big"), summary_of("sum", "few"),
-    summary_of("sum", "span"), summary_of("avg", "span"),
-    *(summary_of(function, name) for name in KINDS for function in ("min", "max", "first", "last")),
-    summary_of("min_by", "text", by="few"), summary_of("max_by", "text", by="few"),
-    summary_of("min_by", "plain", by="text"), summary_of("max_by", "flag", by="wild"),
-    summary_of("sum", "whole"),
+    aggregate_of("sum", "whole"), aggregate_of("avg", "whole"), aggregate_of("avg", "big"), aggregate_of("sum", "few"),
+    aggregate_of("sum", "span"), aggregate_of("avg", "span"),
+    *(aggregate_of(function, name) for name in KINDS for function in ("min", "max", "first", "last")),
+    aggregate_of("min_by", "text", by="few"), aggregate_of("max_by", "text", by="few"),
+    aggregate_of("min_by", "plain", by="text"), aggregate_of("max_by", "flag", by="wild"),
+    aggregate_of("sum", "whole"),
 )  # fmt: skip
 
 SORTED = PythonAggregate(
@@ -451,13 +451,13 @@ PYTHON = (
     replace(SORTED, add=add_in_place, remove=None, merge=merge_in_place),
 )
 ONLY_BY_EVENTS = (
-    *(summary_of(function, name) for name in KINDS for function in ("count_distinct", "array_agg")),
-    *(summary_of("percentile_disc", name, parameter=share) for name in KINDS for share in (0.0, 0.1, 0.55, 1.0)),
-    *(summary_of("percentile_cont", name, parameter=share)
+    *(aggregate_of(function, name) for name in KINDS for function in ("count_distinct", "array_agg")),
+    *(aggregate_of("percentile_disc", name, parameter=share) for name in KINDS for share in (0.0, 0.1, 0.55, 1.0)),
+    *(aggregate_of("percentile_cont", name, parameter=share)
       for name in ("plain", "wild", "near", "whole", "big", "moment", "span") for share in (0.0, 0.25, 0.5, 0.99, 1.0)),
-    *(summary_of(function, name, parameter=k)
+    *(aggregate_of(function, name, parameter=k)
       for name in KINDS for function in ("least", "greatest") for k in (1, 3, 99)),
-    *(summary_of("python", name, python=functions) for name in KINDS for functions in PYTHON),
+    *(aggregate_of("python", name, python=functions) for name in KINDS for functions in PYTHON),
 )  # fmt: skip
 
 
@@ -468,8 +468,8 @@ def test_mergeable_functions_agree_with_plain_python(seed: int) -> None:
     play = Play(chance, events, ("add", "enter", "panes"))
     banks = make_banks(MERGED, events.interner)
     for _ in range(4):
-        script, asked = play.write(events.append(chance.choice((0, 5, 80))), chance.choice((3, 60, 300)))
-        compare(banks, MERGED, script, asked, events)
+        step_list, asked = play.write(events.append(chance.choice((0, 5, 80))), chance.choice((3, 60, 300)))
+        compare(banks, MERGED, step_list, asked, events)
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -479,8 +479,8 @@ def test_panes_need_no_events_of_earlier_batches(seed: int) -> None:
     play = Play(chance, events, ("add", "panes"))
     banks = make_banks(MERGED, events.interner)
     for _ in range(5):
-        script, asked = play.write(events.append(chance.choice((0, 5, 60))), chance.choice((3, 60, 200)))
-        compare(banks, MERGED, script, asked, events)
+        step_list, asked = play.write(events.append(chance.choice((0, 5, 60))), chance.choice((3, 60, 200)))
+        compare(banks, MERGED, step_list, asked, events)
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -490,8 +490,8 @@ def test_functions_that_need_events_agree_with_plain_python(seed: int) -> None:
     play = Play(chance, events, ("add", "enter"))
     banks = make_banks(ONLY_BY_EVENTS, events.interner)
     for _ in range(4):
-        script, asked = play.write(events.append(chance.choice((0, 5, 80))), chance.choice((3, 60, 300)))
-        compare(banks, ONLY_BY_EVENTS, script, asked, events)
+        step_list, asked = play.write(events.append(chance.choice((0, 5, 80))), chance.choice((3, 60, 300)))
+        compare(banks, ONLY_BY_EVENTS, step_list, asked, events)
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -501,8 +501,8 @@ def test_slots_filled_by_adding_can_be_kept_and_restored(seed: int) -> None:
     play = Play(chance, events, ("add",))
     banks = make_banks(MERGED, events.interner)
     for _ in range(3):
-        script, asked = play.write(events.append(40), 60)
-        compare(banks, MERGED, script, asked, events)
+        step_list, asked = play.write(events.append(40), 60)
+        compare(banks, MERGED, step_list, asked, events)
         old = list(play.slots)
         chance.shuffle(old)
         kept = banks.keep(np.array(old, dtype=np.int64))
@@ -519,10 +519,10 @@ def test_slots_filled_by_adding_can_be_kept_and_restored(seed: int) -> None:
 
 
 def test_only_mergeable_functions_are_kept() -> None:
-    for summary in ONLY_BY_EVENTS:
-        assert summary.function not in MERGEABLE
+    for aggregate in ONLY_BY_EVENTS:
+        assert aggregate.function not in MERGEABLE
         with pytest.raises(AssertionError, match="mergeable"):
-            make_banks((summary,), Interner()).keep(np.zeros(0, dtype=np.int64))
+            make_banks((aggregate,), Interner()).keep(np.zeros(0, dtype=np.int64))
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -532,36 +532,38 @@ def test_members_are_told_oldest_first(seed: int) -> None:
     play = Play(chance, events, ("add", "enter"))
     bank = MemberBank()
     for _ in range(4):
-        script, asked = play.write(events.append(100), 300)
-        column = bank.run(script, events)
+        step_list, asked = play.write(events.append(100), 300)
+        column = bank.run(step_list, events)
         assert isinstance(column, ListColumn)
         assert read_answers(column, "int", []) == asked
 
 
 def test_empty_scripts_give_empty_columns() -> None:
     events = Events(random.Random(1))
-    for summaries in (MERGED, ONLY_BY_EVENTS):
-        columns = make_banks(summaries, events.interner).run(make_script([], 0), events)
-        for summary, column in zip(summaries, columns, strict=True):
-            assert read_answers(column, summary.kind, []) == []
+    for aggregates in (MERGED, ONLY_BY_EVENTS):
+        columns = make_banks(aggregates, events.interner).run(make_script([], 0), events)
+        for aggregate, column in zip(aggregates, columns, strict=True):
+            assert read_answers(column, aggregate.kind, []) == []
 
 
 def test_every_function_has_a_bank() -> None:
-    assert {summary.function for summary in (*MERGED, *ONLY_BY_EVENTS)} == set(get_args(SummaryFunction))
-    assert {summary.function for summary in MERGED} == MERGEABLE
+    assert {aggregate.function for aggregate in (*MERGED, *ONLY_BY_EVENTS)} == set(get_args(WindowedFunction))
+    assert {aggregate.function for aggregate in MERGED} == MERGEABLE
 
 
 def test_functions_of_one_column_share_a_bank() -> None:
-    sums = tuple(summary_of(function, "plain") for function in ("count", "sum", "avg", "stddev_pop", "var_samp", "sum"))
+    sums = tuple(
+        aggregate_of(function, "plain") for function in ("count", "sum", "avg", "stddev_pop", "var_samp", "sum")
+    )
     assert len(make_banks(sums, Interner())._banks) == 1
-    shares = tuple(summary_of("percentile_cont", "plain", parameter=share) for share in (0.1, 0.5, 0.9))
-    assert len(make_banks((*shares, summary_of("least", "plain", parameter=3)), Interner())._banks) == 1
-    assert len(make_banks((summary_of("count"), *(summary_of("count", "plain"),) * 3), Interner())._banks) == 2
+    shares = tuple(aggregate_of("percentile_cont", "plain", parameter=share) for share in (0.1, 0.5, 0.9))
+    assert len(make_banks((*shares, aggregate_of("least", "plain", parameter=3)), Interner())._banks) == 1
+    assert len(make_banks((aggregate_of("count"), *(aggregate_of("count", "plain"),) * 3), Interner())._banks) == 2
 
 
 def test_warming_up_compiles_every_kernel() -> None:
     """Nothing is compiled later on: neither for other columns, nor for columns that nobody may write to."""
-    compile_summaries()
+    compile_aggregates()
     kernels = [
         value
         for module in (counts, distinct, ends, extremes, float_sums, integer_sums, member_chains, ranked)
@@ -572,13 +574,13 @@ def test_warming_up_compiles_every_kernel() -> None:
     assert len(kernels) > 10
     events = Events(random.Random(2))
     play = Play(events.chance, events, ("add", "enter"))
-    script, asked = play.write(events.append(50), 100)
+    step_list, asked = play.write(events.append(50), 100)
     frozen = {name: events.column(name) for name in KINDS}
     for column in frozen.values():
         column.values.flags.writeable = False
     whole = (*MERGED, *ONLY_BY_EVENTS)
     events.column = frozen.__getitem__  # type: ignore[method-assign]
-    compare(make_banks(whole, events.interner), whole, script, asked, events)
+    compare(make_banks(whole, events.interner), whole, step_list, asked, events)
     assert [len(kernel.signatures) for kernel in kernels] == before
 
 
@@ -595,7 +597,7 @@ class Given:
         return Column(self.columns[name])
 
 
-def slide(count: int, size: int, every: int) -> Script:
+def slide(count: int, size: int, every: int) -> StepList:
     """One slot over the last `size` events, asked after every so many."""
     steps = np.full((count, 3), CLEAR, dtype=np.uint8)
     items = np.zeros((count, 3), dtype=np.int64)
@@ -603,7 +605,7 @@ def slide(count: int, size: int, every: int) -> Script:
     steps[:, 1], items[:, 1] = ENTER, np.arange(count)
     steps[every - 1 :: every, 2], items[every - 1 :: every, 2] = EMIT, np.arange(count // every)
     told = steps != CLEAR
-    return Script(steps[told], np.zeros(int(told.sum()), dtype=np.int64), items[told], 1, count // every)
+    return StepList(steps[told], np.zeros(int(told.sum()), dtype=np.int64), items[told], 1, count // every)
 
 
 def test_sums_do_not_drift() -> None:
@@ -613,10 +615,10 @@ def test_sums_do_not_drift() -> None:
     values = chance.choice((-1.0, 1.0), count) * 10.0 ** chance.uniform(-8, 12, count)
     values[chance.integers(0, count, 50)] *= 1e290  # from outer space
     values[-2000:] = chance.random(2000) * 1e-8
-    summaries = tuple(
-        Summary(function=f, column="x", column_kind="float", kind="float") for f in ("sum", "avg", "var_pop")
+    aggregates = tuple(
+        WindowedAggregate(function=f, column="x", column_kind="float", kind="float") for f in ("sum", "avg", "var_pop")
     )
-    sums, means, variances = make_banks(summaries, Interner()).run(slide(count, size, every), Given(x=values))
+    sums, means, variances = make_banks(aggregates, Interner()).run(slide(count, size, every), Given(x=values))
     assert isinstance(sums, Column)
     assert isinstance(means, Column)
     assert isinstance(variances, Column)
@@ -635,9 +637,11 @@ def test_sums_do_not_drift() -> None:
 def test_variance_of_values_that_hardly_differ() -> None:
     values = np.array([1e15 + 0.125, 1e15 + 0.25, 1e15 + 0.125, 1e15 + 0.5])
     for given in (values, values * 2.0**-60, values[:1].repeat(4)):
-        script = make_script([(ADD, 0, event) for event in range(4)] + [(EMIT, 0, 0)], 1)
-        banks = make_banks((Summary(function="var_samp", column="x", column_kind="float", kind="float"),), Interner())
-        (column,) = banks.run(script, Given(x=given))
+        step_list = make_script([(ADD, 0, event) for event in range(4)] + [(EMIT, 0, 0)], 1)
+        banks = make_banks(
+            (WindowedAggregate(function="var_samp", column="x", column_kind="float", kind="float"),), Interner()
+        )
+        (column,) = banks.run(step_list, Given(x=given))
         assert isinstance(column, Column)
         assert column.values[0] == pytest.approx(float(variance(given.tolist(), 1)), rel=1e-14)  # type: ignore[arg-type]
 
@@ -648,9 +652,9 @@ def test_sums_of_the_greatest_floats_are_infinite_only_if_the_answer_is() -> Non
     apart = {"sum": 0.0, "avg": 0.0, "stddev_pop": most, "stddev_samp": math.inf, "var_pop": math.inf}
     for values, answers in (([most, most], expected), ([most, -most], apart)):
         for function, answer in answers.items():
-            script = make_script([(ADD, 0, 0), (ADD, 0, 1), (EMIT, 0, 0)], 1)
-            summary = Summary(function=function, column="x", column_kind="float", kind="float")  # type: ignore[arg-type]
-            (column,) = make_banks((summary,), Interner()).run(script, Given(x=np.array(values)))
+            step_list = make_script([(ADD, 0, 0), (ADD, 0, 1), (EMIT, 0, 0)], 1)
+            aggregate = WindowedAggregate(function=function, column="x", column_kind="float", kind="float")  # type: ignore[arg-type]
+            (column,) = make_banks((aggregate,), Interner()).run(step_list, Given(x=np.array(values)))
             assert isinstance(column, Column)
             assert column.values[0] == pytest.approx(answer, rel=1e-15)
 
@@ -663,17 +667,17 @@ def test_percentiles_and_distinct_counts_of_a_large_window() -> None:
     columns = {"rises": rising, "falls": -rising, "random": chance.integers(0, 10**9, count), "few": rising % 7,
                "waves": (np.abs(rising % 8_000 - 4_000) * 3)}  # fmt: skip
     for values in columns.values():
-        summaries = (
+        aggregates = (
             *(
-                Summary(function="percentile_disc", column="x", column_kind="int", parameter=q)
+                WindowedAggregate(function="percentile_disc", column="x", column_kind="int", parameter=q)
                 for q in (0.01, 0.5, 0.99)
             ),
-            Summary(function="count_distinct", column="x", column_kind="int"),
-            Summary(function="min", column="x", column_kind="int"),
-            Summary(function="max", column="x", column_kind="int"),
-            Summary(function="least", column="x", column_kind="int", parameter=size),
+            WindowedAggregate(function="count_distinct", column="x", column_kind="int"),
+            WindowedAggregate(function="min", column="x", column_kind="int"),
+            WindowedAggregate(function="max", column="x", column_kind="int"),
+            WindowedAggregate(function="least", column="x", column_kind="int", parameter=size),
         )
-        answers = make_banks(summaries, Interner()).run(slide(count, size, every), Given(x=values.astype(np.int64)))
+        answers = make_banks(aggregates, Interner()).run(slide(count, size, every), Given(x=values.astype(np.int64)))
         for at, end in enumerate(range(every, count + 1, every)):
             window = np.sort(values[max(0, end - size) : end])
             n = len(window)
@@ -688,27 +692,27 @@ def test_percentiles_and_distinct_counts_of_a_large_window() -> None:
 def test_cleared_slots_leave_no_nodes_behind() -> None:
     """Memory follows what is in windows, not how much has gone through them."""
     events = Given(x=np.arange(3_000) * 7919 % 3_001)
-    summaries = tuple(
-        Summary(function=function, column="x", column_kind="int", parameter=0.5)
+    aggregates = tuple(
+        WindowedAggregate(function=function, column="x", column_kind="int", parameter=0.5)
         for function in ("min", "first", "percentile_disc", "count_distinct", "array_agg")
     )
-    banks = make_banks(summaries, Interner())
+    banks = make_banks(aggregates, Interner())
     member_bank = MemberBank()
     sizes = []
     for way in (ADD, ENTER) * 20:
         steps = [(way, slot, event) for event in range(3_000) for slot in ((event % 3),)]
-        script = make_script([*steps, *((CLEAR, slot, -1) for slot in range(3))], 3)
-        banks.run(script, events)
-        member_bank.run(script, events)
+        step_list = make_script([*steps, *((CLEAR, slot, -1) for slot in range(3))], 3)
+        banks.run(step_list, events)
+        member_bank.run(step_list, events)
         sizes.append(sum(room(bank) for bank in (*(bank for bank, _ in banks._banks), member_bank)))
     assert sizes[-1] == sizes[1]
 
 
 def test_sliding_windows_use_nodes_again() -> None:
-    functions: tuple[SummaryFunction, ...] = ("min", "max", "first", "percentile_disc", "count_distinct", "array_agg")
-    summaries = tuple(Summary(function=f, column="x", column_kind="int", parameter=0.5) for f in functions)
+    functions: tuple[WindowedFunction, ...] = ("min", "max", "first", "percentile_disc", "count_distinct", "array_agg")
+    aggregates = tuple(WindowedAggregate(function=f, column="x", column_kind="int", parameter=0.5) for f in functions)
     for values in (np.arange(60_000), -np.arange(60_000), np.arange(60_000) * 7919 % 60_013):
-        banks = make_banks(summaries, Interner())
+        banks = make_banks(aggregates, Interner())
         banks.run(slide(60_000, 300, 60_000), Given(x=values))
         assert sum(room(bank) for bank, _ in banks._banks) < 30_000  # numbers: half as many as events went through
 
@@ -726,8 +730,10 @@ def room(thing: Any) -> int:
 def ask(
     function: Any, kind: Kind, values: list[int], steps: list[tuple[int, int, int]], column_kind: Kind = "int"
 ) -> Any:
-    summary = Summary(function=function, column="x", column_kind=column_kind, kind=kind)
-    (column,) = make_banks((summary,), Interner()).run(make_script(steps, 3), Given(x=np.array(values, dtype=np.int64)))
+    aggregate = WindowedAggregate(function=function, column="x", column_kind=column_kind, kind=kind)
+    (column,) = make_banks((aggregate,), Interner()).run(
+        make_script(steps, 3), Given(x=np.array(values, dtype=np.int64))
+    )
     assert isinstance(column, Column)
     return column.values.tolist()
 
@@ -764,7 +770,7 @@ def test_python_functions_see_python_values() -> None:
             return state
 
         functions = PythonAggregate(init=lambda: None, add=note, result=lambda state: state)
-        banks = make_banks((summary_of("python", name, python=functions),), events.interner)
+        banks = make_banks((aggregate_of("python", name, python=functions),), events.interner)
         banks.run(make_script([(ADD, 0, number) for number in numbers], 1), events)
         known = [value for value in events.values[name] if value is not None]
         assert [repr(value) for value in seen] == [repr(value) for value in known], kind
@@ -782,7 +788,9 @@ def test_merging_functions_are_called_a_constant_number_of_times() -> None:
         return left + right
 
     functions = PythonAggregate(init=int, add=add, result=lambda state: state, merge=merge)
-    banks = make_banks((Summary(function="python", column="x", column_kind="int", python=functions),), Interner())
+    banks = make_banks(
+        (WindowedAggregate(function="python", column="x", column_kind="int", python=functions),), Interner()
+    )
     (column,) = banks.run(slide(5_000, 1_000, 1), Given(x=np.arange(5_000)))
     assert isinstance(column, ObjectColumn)
     assert column.values[-1] == sum(range(4_000, 5_000))

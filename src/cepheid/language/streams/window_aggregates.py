@@ -1,9 +1,9 @@
 """Aggregates over a window: from the way they are written to the kernel's record.
 
-avg(a1)                                          Summary("avg", "a1")
+avg(a1)                                          WindowedAggregate("avg", "a1")
 sum(a1 * a2) FILTER (WHERE a3 > 0)               the host computes CASE WHEN a3 > 0 THEN a1 * a2 END before
-percentile_cont(0.9) WITHIN GROUP (ORDER BY x)   Summary("percentile_cont", "x", parameter=0.9)
-max(x, 3)                                        Summary("greatest", "x", parameter=3)
+percentile_cont(0.9) WITHIN GROUP (ORDER BY x)   WindowedAggregate("percentile_cont", "x", parameter=0.9)
+max(x, 3)                                        WindowedAggregate("greatest", "x", parameter=3)
 variance and the like of decimals                of doubles
 """
 
@@ -17,22 +17,22 @@ import pyarrow as pa
 from sqlglot import exp
 
 from cepheid.errors import InvalidQuery, NotSupportedYet, TypeMismatch
-from cepheid.graph.cell_types import type_of_summary
+from cepheid.graph.cell_types import type_of_windowed
 from cepheid.kernel.columns import kind_of
 from cepheid.kernel.expression import Kind
-from cepheid.kernel.window import PythonAggregate, Summary, SummaryFunction
+from cepheid.kernel.window import PythonAggregate, WindowedAggregate, WindowedFunction
 from cepheid.language.expressions.aggregates import FUNCTIONS as PATTERN_FUNCTIONS
 from cepheid.language.expressions.aggregates import OTHERS, only_where
 from cepheid.language.parsing.places import span_of
 from cepheid.language.streams.stream_layout import StreamLayout
 
-FUNCTIONS: dict[type[exp.Expr], SummaryFunction] = {
-    **cast(dict[type[exp.Expr], SummaryFunction], PATTERN_FUNCTIONS),
+FUNCTIONS: dict[type[exp.Expr], WindowedFunction] = {
+    **cast(dict[type[exp.Expr], WindowedFunction], PATTERN_FUNCTIONS),
     exp.First: "first", exp.FirstValue: "first", exp.Last: "last", exp.LastValue: "last", exp.AnyValue: "first",
     exp.Median: "percentile_cont", exp.Quantile: "percentile_cont", exp.PercentileCont: "percentile_cont",
     exp.ApproxDistinct: "count_distinct", exp.PercentileDisc: "percentile_disc", exp.ApproxQuantile: "percentile_disc",
 }  # fmt: skip
-NAMED: dict[str, SummaryFunction] = {
+NAMED: dict[str, WindowedFunction] = {
     "QUANTILE_CONT": "percentile_cont", "QUANTILE_DISC": "percentile_disc", "PERCENTILE": "percentile_cont",
     "APPROX_PERCENTILE": "percentile_disc", "EVERY": "min", "FIRST": "first", "LAST": "last",
 }  # fmt: skip
@@ -44,11 +44,11 @@ ARGUMENTS_HINT = "see docs/reference/windows.md for the aggregates of windows"
 
 
 @dataclass(frozen=True, slots=True)
-class BoundSummary:
-    """A summary and the Arrow type of its answer; scale: the answer is a decimal of so many digits behind the point,
+class BoundAggregate:
+    """A aggregate and the Arrow type of its answer; scale: the answer is a decimal of so many digits behind the point,
     told as a whole number of its last digits."""
 
-    summary: Summary
+    aggregate: WindowedAggregate
     type: pa.DataType
     scale: int = 0
 
@@ -56,7 +56,7 @@ class BoundSummary:
 @dataclass(frozen=True, slots=True)
 class _Written:
     node: exp.Expr
-    function: SummaryFunction
+    function: WindowedFunction
     argument: exp.Expr | None
     by: exp.Expr | None = None
     parameter: exp.Expr | None = None
@@ -64,7 +64,7 @@ class _Written:
     of_logic: bool = False
 
 
-def is_summary(node: exp.Expr, python: Mapping[str, PythonAggregate]) -> bool:
+def is_windowed_aggregate(node: exp.Expr, python: Mapping[str, PythonAggregate]) -> bool:
     if isinstance(node, exp.Filter | exp.WithinGroup | exp.IgnoreNulls | exp.RespectNulls):
         return True
     if isinstance(node, exp.Anonymous):
@@ -72,7 +72,9 @@ def is_summary(node: exp.Expr, python: Mapping[str, PythonAggregate]) -> bool:
     return isinstance(node, exp.AggFunc | exp.First | exp.Last | exp.FirstValue | exp.LastValue | exp.ApproxQuantile)
 
 
-def bind_summary(node: exp.Expr, layout: StreamLayout, python: Mapping[str, PythonAggregate]) -> BoundSummary:
+def bind_windowed_aggregate(
+    node: exp.Expr, layout: StreamLayout, python: Mapping[str, PythonAggregate]
+) -> BoundAggregate:
     """The aggregate that is written, and the type of its answer."""
     call, condition = (node.this, node.expression.this) if isinstance(node, exp.Filter) else (node, None)
     if isinstance(call, exp.Anonymous) and call.name.lower() in python:
@@ -80,7 +82,7 @@ def bind_summary(node: exp.Expr, layout: StreamLayout, python: Mapping[str, Pyth
     written = _read_call(call, node)
     for part in (written.argument, written.by, condition):
         for inner in part.walk() if part is not None else ():
-            if is_summary(inner, python):
+            if is_windowed_aggregate(inner, python):
                 raise InvalidQuery("an aggregate cannot stand inside another", span=span_of(inner))
             if isinstance(inner, exp.Query | exp.Window):
                 raise NotSupportedYet(f"{inner.key.upper()} inside an aggregate", span=span_of(inner) or span_of(node))
@@ -117,7 +119,7 @@ def _read_call(call: exp.Expr, node: exp.Expr) -> _Written:
     return _read_plain(call, node, function, arguments)
 
 
-def _read_plain(call: exp.Expr, node: exp.Expr, function: SummaryFunction, arguments: list[exp.Expr]) -> _Written:
+def _read_plain(call: exp.Expr, node: exp.Expr, function: WindowedFunction, arguments: list[exp.Expr]) -> _Written:
     of_logic = isinstance(call, exp.LogicalAnd | exp.LogicalOr) or (
         isinstance(call, exp.Anonymous) and call.name.upper() == "EVERY"
     )
@@ -201,9 +203,9 @@ def _filter(written: _Written, condition: exp.Expr) -> _Written:
 # --- what it means ----------------------------------------------------------------------------------------
 
 
-def _bind(written: _Written, layout: StreamLayout) -> BoundSummary:
+def _bind(written: _Written, layout: StreamLayout) -> BoundAggregate:
     if written.argument is None:
-        return BoundSummary(Summary(function="count"), pa.int64())
+        return BoundAggregate(WindowedAggregate(function="count"), pa.int64())
     scale = 0
     if written.function in DECIMAL_ANSWERS:
         written, scale = _scale_decimals(written, layout)
@@ -212,7 +214,7 @@ def _bind(written: _Written, layout: StreamLayout) -> BoundSummary:
     _check_type(written, arrow_type)
     by, by_type = (None, None) if written.by is None else _read_argument(written.by, written, layout)
     kind = _kind_of(arrow_type)
-    summary = Summary(
+    aggregate = WindowedAggregate(
         function=written.function,
         column=column,
         column_kind=kind,
@@ -221,7 +223,7 @@ def _bind(written: _Written, layout: StreamLayout) -> BoundSummary:
         by_kind=None if by_type is None else _kind_of(by_type),
         parameter=_read_parameter(written),
     )
-    return BoundSummary(summary, type_of_summary(summary, layout.types()), scale)
+    return BoundAggregate(aggregate, type_of_windowed(aggregate, layout.types()), scale)
 
 
 def _scale_decimals(written: _Written, layout: StreamLayout) -> tuple[_Written, int]:
@@ -243,7 +245,7 @@ def put_scale_back(answer: exp.Expr, scale: int) -> exp.Expr:
 
 def _bind_python(
     call: exp.Anonymous, condition: exp.Expr | None, layout: StreamLayout, python: PythonAggregate
-) -> BoundSummary:
+) -> BoundAggregate:
     if len(call.expressions) != 1:
         raise InvalidQuery(f'"{call.name}" is an aggregate in Python: it takes one column', span=span_of(call))
     (argument,) = call.expressions
@@ -253,8 +255,8 @@ def _bind_python(
     assert written.argument is not None, "it has one"
     column, arrow_type = _read_argument(written.argument, written, layout)
     kind = _kind_of(arrow_type)
-    summary = Summary(function="python", column=column, column_kind=kind, kind="float", python=python)
-    return BoundSummary(summary, type_of_summary(summary, layout.types()))
+    aggregate = WindowedAggregate(function="python", column=column, column_kind=kind, kind="float", python=python)
+    return BoundAggregate(aggregate, type_of_windowed(aggregate, layout.types()))
 
 
 def _read_argument(argument: exp.Expr, written: _Written, layout: StreamLayout) -> tuple[str, pa.DataType]:
@@ -333,7 +335,7 @@ def _read_number(expression: exp.Expr) -> float | None:
     return None
 
 
-def _result_kind(function: SummaryFunction, column: Kind) -> Kind:
+def _result_kind(function: WindowedFunction, column: Kind) -> Kind:
     match function:
         case "count" | "count_distinct":
             return "int"

@@ -15,38 +15,39 @@ from numba import njit
 
 from cepheid.errors import MatchFailure
 from cepheid.kernel.columns import Column, Flags, Floats, Int64s, Interner
-from cepheid.kernel.compiled.summaries.cells import NO_CELLS, NO_FLOATS, Columns, read_cells
-from cepheid.kernel.compiled.summaries.room import beyond, widen
-from cepheid.kernel.compiled.window_script import CLEAR, EMIT, ENTER_PANE, LEAVE, LEAVE_PANE, Script
-from cepheid.kernel.window import Summary
+from cepheid.kernel.compiled.window_aggregates.cells import NO_CELLS, NO_FLOATS, Columns, read_cells
+from cepheid.kernel.compiled.window_aggregates.room import beyond, widen
+from cepheid.kernel.compiled.window_steps import CLEAR, EMIT, ENTER_PANE, LEAVE, LEAVE_PANE, StepList
+from cepheid.kernel.window import WindowedAggregate
 
 COUNT, HIGH, LOW, WIDTH = 0, 1, 2, 4  # four: a record lies in one cache line
 
 
 class IntegerSumBank:
-    """summaries: all of one column, functions count, sum and avg."""
+    """aggregates: all of one column, functions count, sum and avg."""
 
-    def __init__(self, summaries: list[Summary], interner: Interner) -> None:  # noqa: ARG002 - as all banks
-        self._summaries = summaries
-        functions = {summary.function for summary in summaries}
-        has_units = summaries[0].column_kind in ("time", "duration")  # of these, the average is one of them again
+    def __init__(self, aggregates: list[WindowedAggregate], interner: Interner) -> None:  # noqa: ARG002 - as all banks
+        self._aggregates = aggregates
+        functions = {aggregate.function for aggregate in aggregates}
+        has_units = aggregates[0].column_kind in ("time", "duration")  # of these, the average is one of them again
         self._wants_sum = "sum" in functions
         self._wants_mean = "avg" in functions and not has_units
         self._wants_whole_mean = "avg" in functions and has_units
         self._records = np.zeros((0, WIDTH), dtype=np.int64)
 
-    def run(self, script: Script, store: Columns) -> tuple[Column, ...]:
-        self._records = widen(self._records, script.slot_count)
-        name = self._summaries[0].column
+    def run(self, step_list: StepList, store: Columns) -> tuple[Column, ...]:
+        self._records = widen(self._records, step_list.slot_count)
+        name = self._aggregates[0].column
         assert name is not None, "only count(*) is of no column"
         cells = read_cells(store, name)
-        rows = script.rows
+        rows = step_list.rows
         counts = np.zeros(rows, dtype=np.int64)
         sums = np.zeros(rows, dtype=np.int64) if self._wants_sum else NO_CELLS
         means = np.zeros(rows) if self._wants_mean else NO_FLOATS
         whole_means = np.zeros(rows, dtype=np.int64) if self._wants_whole_mean else NO_CELLS
         fits = _add_up(
-            script.steps, script.slots, script.items, cells.values, cells.valid, self._records, counts, sums, means,
+            step_list.steps, step_list.slots, step_list.items, cells.values, cells.valid, self._records, counts, sums,
+            means,
             whole_means,
         )  # fmt: skip
         if not fits:
@@ -54,7 +55,7 @@ class IntegerSumBank:
         some = (counts > 0).view(np.uint8)
         average = Column(whole_means if self._wants_whole_mean else means, some)
         answers = {"count": Column(counts), "sum": Column(sums, some), "avg": average}
-        return tuple(answers[summary.function] for summary in self._summaries)
+        return tuple(answers[aggregate.function] for aggregate in self._aggregates)
 
     def keep(self, slots: Int64s) -> dict[str, npt.NDArray[Any]]:
         self._records = widen(self._records, beyond(slots))

@@ -12,11 +12,11 @@ import numpy.typing as npt
 from numba import njit
 
 from cepheid.kernel.columns import Column, Flags, Int64s, Interner
-from cepheid.kernel.compiled.summaries.cells import Columns, as_values, pack_texts, read_cells, unpack_texts
-from cepheid.kernel.compiled.summaries.member_chains import CELL, FIRST, VALID, MemberChains
-from cepheid.kernel.compiled.summaries.room import beyond, widen
-from cepheid.kernel.compiled.window_script import CLEAR, EMIT, ENTER, ENTER_PANE, LEAVE, LEAVE_PANE, Script
-from cepheid.kernel.window import Summary
+from cepheid.kernel.compiled.window_aggregates.cells import Columns, as_values, pack_texts, read_cells, unpack_texts
+from cepheid.kernel.compiled.window_aggregates.member_chains import CELL, FIRST, VALID, MemberChains
+from cepheid.kernel.compiled.window_aggregates.room import beyond, widen
+from cepheid.kernel.compiled.window_steps import CLEAR, EMIT, ENTER, ENTER_PANE, LEAVE, LEAVE_PANE, StepList
+from cepheid.kernel.window import WindowedAggregate
 
 MEMBERS, LAST_CELL, LAST_VALID, WIDTH = 0, 1, 2, 4  # four: a record lies in one cache line
 
@@ -24,18 +24,18 @@ MEMBERS, LAST_CELL, LAST_VALID, WIDTH = 0, 1, 2, 4  # four: a record lies in one
 class FirstBank:
     """One column."""
 
-    def __init__(self, summaries: list[Summary], interner: Interner) -> None:
-        self._summary = summaries[0]
+    def __init__(self, aggregates: list[WindowedAggregate], interner: Interner) -> None:
+        self._aggregate = aggregates[0]
         self._interner = interner
         self._chains = MemberChains(firsts_only=True)
 
-    def run(self, script: Script, store: Columns) -> tuple[Column, ...]:
-        assert self._summary.column is not None, "first is of a column"
-        cells = read_cells(store, self._summary.column)
-        ends, told, told_valid = self._chains.run(script, cells.values, cells.valid)
+    def run(self, step_list: StepList, store: Columns) -> tuple[Column, ...]:
+        assert self._aggregate.column is not None, "first is of a column"
+        cells = read_cells(store, self._aggregate.column)
+        ends, listed, listed_valid = self._chains.run(step_list, cells.values, cells.valid)
         has_one = np.diff(ends, prepend=0) > 0
-        answers, valid = np.zeros(script.rows, dtype=np.int64), np.zeros(script.rows, dtype=np.uint8)
-        answers[has_one], valid[has_one] = told, told_valid
+        answers, valid = np.zeros(step_list.rows, dtype=np.int64), np.zeros(step_list.rows, dtype=np.uint8)
+        answers[has_one], valid[has_one] = listed, listed_valid
         return (Column(as_values(answers, cells.mode), valid),)
 
     def keep(self, slots: Int64s) -> dict[str, npt.NDArray[Any]]:
@@ -45,49 +45,51 @@ class FirstBank:
         nodes = self._chains.nodes[firsts - 1]
         valid = np.where(some, nodes[:, VALID], 0)
         kept = {"some": some.astype(np.uint8), "valid": valid.astype(np.uint8)}
-        return kept | _keep_cells(np.where(valid, nodes[:, CELL], 0), self._summary, self._interner)
+        return kept | _keep_cells(np.where(valid, nodes[:, CELL], 0), self._aggregate, self._interner)
 
     def restore(self, slots: Int64s, kept: dict[str, npt.NDArray[Any]]) -> None:
         self._chains.make_room(beyond(slots))
         some = kept["some"] != 0
-        cells = _kept_cells(kept, self._summary, self._interner)
+        cells = _kept_cells(kept, self._aggregate, self._interner)
         self._chains.put_first(slots[some], cells[some], kept["valid"][some])
 
 
 class LastBank:
     """One column."""
 
-    def __init__(self, summaries: list[Summary], interner: Interner) -> None:
-        self._summary = summaries[0]
+    def __init__(self, aggregates: list[WindowedAggregate], interner: Interner) -> None:
+        self._aggregate = aggregates[0]
         self._interner = interner
         self._records = np.zeros((0, WIDTH), dtype=np.int64)
 
-    def run(self, script: Script, store: Columns) -> tuple[Column, ...]:
-        self._records = widen(self._records, script.slot_count)
-        assert self._summary.column is not None, "last is of a column"
-        cells = read_cells(store, self._summary.column)
-        answers, valid = np.zeros(script.rows, dtype=np.int64), np.zeros(script.rows, dtype=np.uint8)
-        _follow_last(script.steps, script.slots, script.items, cells.values, cells.valid, self._records, answers, valid)
+    def run(self, step_list: StepList, store: Columns) -> tuple[Column, ...]:
+        self._records = widen(self._records, step_list.slot_count)
+        assert self._aggregate.column is not None, "last is of a column"
+        cells = read_cells(store, self._aggregate.column)
+        answers, valid = np.zeros(step_list.rows, dtype=np.int64), np.zeros(step_list.rows, dtype=np.uint8)
+        _follow_last(
+            step_list.steps, step_list.slots, step_list.items, cells.values, cells.valid, self._records, answers, valid
+        )
         return (Column(as_values(answers, cells.mode), valid),)
 
     def keep(self, slots: Int64s) -> dict[str, npt.NDArray[Any]]:
         self._records = widen(self._records, beyond(slots))
         records = self._records[slots]
         cells = np.where(records[:, LAST_VALID], records[:, LAST_CELL], 0)
-        return {"records": records} | _keep_cells(cells, self._summary, self._interner)
+        return {"records": records} | _keep_cells(cells, self._aggregate, self._interner)
 
     def restore(self, slots: Int64s, kept: dict[str, npt.NDArray[Any]]) -> None:
         self._records = widen(self._records, beyond(slots))
         self._records[slots] = kept["records"]
-        self._records[slots, LAST_CELL] = _kept_cells(kept, self._summary, self._interner)
+        self._records[slots, LAST_CELL] = _kept_cells(kept, self._aggregate, self._interner)
 
 
-def _keep_cells(cells: Int64s, summary: Summary, interner: Interner) -> dict[str, npt.NDArray[Any]]:
-    return pack_texts(cells, interner) if summary.column_kind == "string" else {"cells": cells}
+def _keep_cells(cells: Int64s, aggregate: WindowedAggregate, interner: Interner) -> dict[str, npt.NDArray[Any]]:
+    return pack_texts(cells, interner) if aggregate.column_kind == "string" else {"cells": cells}
 
 
-def _kept_cells(kept: dict[str, npt.NDArray[Any]], summary: Summary, interner: Interner) -> Int64s:
-    return unpack_texts(kept, interner) if summary.column_kind == "string" else kept["cells"]
+def _kept_cells(kept: dict[str, npt.NDArray[Any]], aggregate: WindowedAggregate, interner: Interner) -> Int64s:
+    return unpack_texts(kept, interner) if aggregate.column_kind == "string" else kept["cells"]
 
 
 @njit(cache=True)

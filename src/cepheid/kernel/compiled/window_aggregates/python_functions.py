@@ -20,10 +20,10 @@ from datetime import datetime, timedelta
 from typing import Any, Protocol
 
 from cepheid.kernel.columns import Interner
-from cepheid.kernel.compiled.summaries.cells import Columns
-from cepheid.kernel.compiled.window_script import ADD, CLEAR, EMIT, ENTER, LEAVE, Script
+from cepheid.kernel.compiled.window_aggregates.cells import Columns
+from cepheid.kernel.compiled.window_steps import ADD, CLEAR, EMIT, ENTER, LEAVE, StepList
 from cepheid.kernel.expression import Kind
-from cepheid.kernel.window import ObjectColumn, PythonAggregate, Summary
+from cepheid.kernel.window import ObjectColumn, PythonAggregate, WindowedAggregate
 
 _EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - naive UTC, as users of Spark and DuckDB see times
 _UNCHANGING = (int, float, bool, str, bytes, type(None))
@@ -40,22 +40,22 @@ class _State(Protocol):
 
 
 class PythonBank:
-    """One summary."""
+    """One aggregate."""
 
-    def __init__(self, summaries: list[Summary], interner: Interner) -> None:
-        self._summary = summaries[0]
+    def __init__(self, aggregates: list[WindowedAggregate], interner: Interner) -> None:
+        self._aggregate = aggregates[0]
         self._interner = interner
-        functions = self._summary.python
+        functions = self._aggregate.python
         assert functions is not None, "an aggregate in Python has functions"
         self._functions = functions
         self._states: dict[int, _State] = {}
         self._texts: list[str] = []
 
-    def run(self, script: Script, store: Columns) -> tuple[ObjectColumn, ...]:
-        values = self._values(script, store)
-        answers: list[Any] = [None] * script.rows
+    def run(self, step_list: StepList, store: Columns) -> tuple[ObjectColumn, ...]:
+        values = self._values(step_list, store)
+        answers: list[Any] = [None] * step_list.rows
         states = self._states
-        steps = zip(script.steps.tolist(), script.slots.tolist(), script.items.tolist(), strict=True)
+        steps = zip(step_list.steps.tolist(), step_list.slots.tolist(), step_list.items.tolist(), strict=True)
         for step, slot, item in steps:
             if step in (ADD, ENTER, LEAVE):
                 value = next(values)
@@ -75,17 +75,17 @@ class PythonBank:
                 raise AssertionError("functions in Python are not computed from panes")
         return (ObjectColumn(answers),)
 
-    def _values(self, script: Script, store: Columns) -> Any:
+    def _values(self, step_list: StepList, store: Columns) -> Any:
         """The value for each step that takes or drops one, as Python objects, None for nulls."""
-        summary = self._summary
-        assert summary.column is not None, "an aggregate in Python is of a column"
-        items = script.items[script.steps <= LEAVE]
-        column = store.column(summary.column)
+        aggregate = self._aggregate
+        assert aggregate.column is not None, "an aggregate in Python is of a column"
+        items = step_list.items[step_list.steps <= LEAVE]
+        column = store.column(aggregate.column)
         chosen = column.values[items]
-        if summary.column_kind == "string" and len(chosen) and chosen.max() >= len(self._texts):
+        if aggregate.column_kind == "string" and len(chosen) and chosen.max() >= len(self._texts):
             self._texts = self._interner.texts()
         values = chosen.tolist()
-        convert = _converter(summary.column_kind, self._texts)
+        convert = _converter(aggregate.column_kind, self._texts)
         if column.valid is None:
             return map(convert, values) if convert else iter(values)
         valid = column.valid[items].tolist()

@@ -1,4 +1,4 @@
-"""What happens to windows, told as a list of steps: those who decide (which event is when in which window) write it,
+"""What happens to windows, as a list of steps: those who decide (which event is when in which window) write it,
 those who compute (sums, extremes, percentiles, ...) carry it out.  So every policy works with every aggregate.
 
     step         slot  item    meaning
@@ -7,11 +7,11 @@ those who compute (sums, extremes, percentiles, ...) carry it out.  So every pol
     LEAVE        s     event   the oldest member of s leaves
     ENTER_PANE   s     pane    what the slot `pane` holds is the newest member of s
     LEAVE_PANE   s     pane    the oldest member of s leaves; `pane` still holds what it held when it entered
-    EMIT         s     row     the answer for s, as it is now, is row number `row` of this script
+    EMIT         s     row     the answer for s, as it is now, is row number `row` of this step_list
     CLEAR        s     -       s is empty, and may be used for something else from here on
 
 A *slot* is a group within one window: a small number, counted from 0.  A slot gets either ADDs, or ENTERs and LEAVEs
-of events, or those of panes, never a mixture.  Events are told by their index in the store.
+of events, or those of panes, never a mixture.  Events are given by their index in the store.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ ADD, ENTER, LEAVE, ENTER_PANE, LEAVE_PANE, EMIT, CLEAR = range(7)
 
 
 @dataclass(frozen=True, slots=True)
-class Script:
+class StepList:
     """steps: uint8[n]; slots, items: int64[n]; slot_count: slots are below it; rows: how many EMITs there are,
     numbered from 0 in order."""
 

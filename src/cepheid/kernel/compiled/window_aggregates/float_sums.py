@@ -22,8 +22,8 @@ import numpy.typing as npt
 from numba import njit
 
 from cepheid.kernel.columns import Column, Flags, Floats, Int64s, Interner
-from cepheid.kernel.compiled.summaries.cells import FLOATS, NO_FLOATS, Columns, read_cells
-from cepheid.kernel.compiled.summaries.exact_floats import (
+from cepheid.kernel.compiled.window_aggregates.cells import FLOATS, NO_FLOATS, Columns, read_cells
+from cepheid.kernel.compiled.window_aggregates.exact_floats import (
     add_to_squares,
     add_to_sum,
     add_to_triple,
@@ -32,9 +32,9 @@ from cepheid.kernel.compiled.summaries.exact_floats import (
     tidy,
     tidy_squares,
 )
-from cepheid.kernel.compiled.summaries.room import beyond, widen
-from cepheid.kernel.compiled.window_script import CLEAR, EMIT, ENTER_PANE, LEAVE, LEAVE_PANE, Script
-from cepheid.kernel.window import Summary, SummaryFunction
+from cepheid.kernel.compiled.window_aggregates.room import beyond, widen
+from cepheid.kernel.compiled.window_steps import CLEAR, EMIT, ENTER_PANE, LEAVE, LEAVE_PANE, StepList
+from cepheid.kernel.window import WindowedAggregate, WindowedFunction
 
 COUNT, RARE, SUM, SQUARES = 0, 1, 2, 5
 RARE_COUNT, NANS, INFINITIES, NEGATIVE_INFINITIES, CLASSES = range(5)
@@ -44,27 +44,27 @@ LARGEST = 2.0**64  # of the values in the sum: once they have left, rounding the
 SCALE_DOWN, SCALE_UP = 2.0**-560, 2.0**560  # squares of huge values, n * n of them, are finite then, and not zero
 FREE, USED = 0, 1  # of the rare records: the first free one, how many were ever used
 NONE = -1
-VARIANCES: tuple[SummaryFunction, ...] = ("stddev_samp", "stddev_pop", "var_samp", "var_pop")
+VARIANCES: tuple[WindowedFunction, ...] = ("stddev_samp", "stddev_pop", "var_samp", "var_pop")
 
 
 class FloatSumBank:
-    """summaries: all of one column, functions count, sum, avg and VARIANCES."""
+    """aggregates: all of one column, functions count, sum, avg and VARIANCES."""
 
-    def __init__(self, summaries: list[Summary], interner: Interner) -> None:  # noqa: ARG002 - as all banks
-        self._summaries = summaries
-        functions = {summary.function for summary in summaries}
+    def __init__(self, aggregates: list[WindowedAggregate], interner: Interner) -> None:  # noqa: ARG002 - as all banks
+        self._aggregates = aggregates
+        functions = {aggregate.function for aggregate in aggregates}
         self._wants_sum, self._wants_mean = "sum" in functions, "avg" in functions
         self._wants_variance = not functions.isdisjoint(VARIANCES)
         self._records = np.zeros((0, SQUARES + 4 if self._wants_variance else SQUARES))
         self._rare = np.zeros((0, RARE_WIDTH))
         self._counters = np.array([NONE, 0], dtype=np.int64)
 
-    def run(self, script: Script, store: Columns) -> tuple[Column, ...]:
-        self._records = widen(self._records, script.slot_count)
-        name = self._summaries[0].column
+    def run(self, step_list: StepList, store: Columns) -> tuple[Column, ...]:
+        self._records = widen(self._records, step_list.slot_count)
+        name = self._aggregates[0].column
         assert name is not None, "only count(*) is of no column"
         cells = read_cells(store, name)
-        rows = script.rows
+        rows = step_list.rows
         counts = np.zeros(rows, dtype=np.int64)
         sums = np.zeros(rows) if self._wants_sum else NO_FLOATS
         means = np.zeros(rows) if self._wants_mean else NO_FLOATS
@@ -72,17 +72,20 @@ class FloatSumBank:
         done = 0
         while True:
             done = _add_up(
-                script.steps, script.slots, script.items, done, cells.values, cells.mode == FLOATS, cells.valid,
+                step_list.steps, step_list.slots, step_list.items, done, cells.values, cells.mode == FLOATS,
+                cells.valid,
                 self._records, self._rare, self._counters, counts, sums, means, deviations,
             )  # fmt: skip
-            if done == len(script.steps):
+            if done == len(step_list.steps):
                 break
             self._rare = widen(self._rare, len(self._rare) + 1)
-        return tuple(self._answer(summary, counts, sums, means, deviations) for summary in self._summaries)
+        return tuple(self._answer(aggregate, counts, sums, means, deviations) for aggregate in self._aggregates)
 
-    def _answer(self, summary: Summary, counts: Int64s, sums: Floats, means: Floats, deviations: Floats) -> Column:
+    def _answer(
+        self, aggregate: WindowedAggregate, counts: Int64s, sums: Floats, means: Floats, deviations: Floats
+    ) -> Column:
         some = (counts > 0).view(np.uint8)
-        match summary.function:
+        match aggregate.function:
             case "count":
                 return Column(counts)
             case "sum":
@@ -90,11 +93,11 @@ class FloatSumBank:
             case "avg":
                 return Column(means, some)
         divisors = counts
-        if summary.function in ("stddev_samp", "var_samp"):
+        if aggregate.function in ("stddev_samp", "var_samp"):
             divisors, some = counts - 1, (counts > 1).view(np.uint8)
         variances = np.abs(deviations) / np.maximum(divisors, 1)
         scaled = deviations < 0  # the kernel's sign for "divided by 2**1120"
-        is_root = summary.function in ("stddev_samp", "stddev_pop")
+        is_root = aggregate.function in ("stddev_samp", "stddev_pop")
         answers = np.sqrt(variances) if is_root else variances
         if scaled.any():
             with np.errstate(over="ignore"):  # an answer may be infinite
@@ -157,7 +160,7 @@ def _add_up(
             counts[item] = np.int64(n)
             if n > 0.0:
                 if records[slot, RARE] > 0.0:
-                    _tell_rare(records, rare, slot, item, sums, means, deviations)
+                    _answer_rare(records, rare, slot, item, sums, means, deviations)
                 else:
                     s0, s1, s2 = tidy(records[slot, SUM], records[slot, SUM + 1], records[slot, SUM + 2])
                     if sums.shape[0] > 0:
@@ -288,10 +291,10 @@ def _forget_nothings(records: Floats, rare: Floats, counters: Int64s, slot: int)
 
 
 @njit(cache=True)
-def _tell_rare(
+def _answer_rare(
     records: Floats, rare: Floats, slot: int, row: int, sums: Floats, means: Floats, deviations: Floats
 ) -> None:
-    """The answer of a slot with values out of range.  Deviations are told negative if they are divided by 2**1120."""
+    """The answer of a slot with values out of range.  Deviations are negative if they are divided by 2**1120."""
     n, place = records[slot, COUNT], int(records[slot, RARE]) - 1
     up, down = rare[place, INFINITIES] > 0.0, rare[place, NEGATIVE_INFINITIES] > 0.0
     if rare[place, NANS] > 0.0 or up or down:

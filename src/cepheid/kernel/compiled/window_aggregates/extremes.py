@@ -7,9 +7,9 @@ will never be the answer.  The first of the queue is the best; each event is put
     entering 5 3 8 4:   5  ->  3  ->  3 8  ->  3 4       min is 3; when 3 leaves, 4
 
     slots   first | last | how many have entered | have left     nodes counted from 1: a row of zeros is an empty queue
-    nodes   ordered cell | which member of its slot | older | newer, and for min_by, max_by: cell to be told | validity
+    nodes   ordered cell | which member of its slot | older | newer, and for min_by, max_by: its answer | validity
 
-Of equals the earliest wins; where equals cannot be told apart, only one of them is held.
+Of equals the earliest wins; where equals cannot be distinguished, only one of them is held.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import numpy.typing as npt
 from numba import njit
 
 from cepheid.kernel.columns import Column, Flags, Int64s, Interner
-from cepheid.kernel.compiled.summaries.cells import (
+from cepheid.kernel.compiled.window_aggregates.cells import (
     FLOATS,
     NO_CELLS,
     NO_FLAGS,
@@ -36,9 +36,9 @@ from cepheid.kernel.compiled.summaries.cells import (
     read_ordered,
     unpack_texts,
 )
-from cepheid.kernel.compiled.summaries.room import beyond, widen
-from cepheid.kernel.compiled.window_script import ADD, CLEAR, EMIT, ENTER, ENTER_PANE, LEAVE, LEAVE_PANE, Script
-from cepheid.kernel.window import Summary
+from cepheid.kernel.compiled.window_aggregates.room import beyond, widen
+from cepheid.kernel.compiled.window_steps import ADD, CLEAR, EMIT, ENTER, ENTER_PANE, LEAVE, LEAVE_PANE, StepList
+from cepheid.kernel.window import WindowedAggregate
 
 HEAD, TAIL, ENTERED, LEFT, SLOT_WIDTH = 0, 1, 2, 3, 4
 CELL, MEMBER, OLDER, NEWER, VALUE, VALUE_VALID, NODE_WIDTH = 0, 1, 2, 3, 4, 5, 6
@@ -47,29 +47,29 @@ NONE = -1
 
 
 class ExtremeBank:
-    """One summary: a function of one column (or two)."""
+    """One aggregate: a function of one column (or two)."""
 
-    def __init__(self, summaries: list[Summary], interner: Interner) -> None:
-        self._summary = summary = summaries[0]
+    def __init__(self, aggregates: list[WindowedAggregate], interner: Interner) -> None:
+        self._aggregate = aggregate = aggregates[0]
         self._interner = interner
-        self._is_pair = summary.function in ("min_by", "max_by")
-        self._is_max = summary.function in ("max", "max_by")
+        self._is_pair = aggregate.function in ("min_by", "max_by")
+        self._is_max = aggregate.function in ("max", "max_by")
         self._slots = np.zeros((0, SLOT_WIDTH), dtype=np.int64)
         self._nodes = np.zeros((64, NODE_WIDTH if self._is_pair else VALUE), dtype=np.int64)
         self._counters = np.array([NONE, 0], dtype=np.int64)
 
-    def run(self, script: Script, store: Columns) -> tuple[Column, ...]:
-        self._slots = widen(self._slots, script.slot_count)
+    def run(self, step_list: StepList, store: Columns) -> tuple[Column, ...]:
+        self._slots = widen(self._slots, step_list.slot_count)
         ordered, values = self._read(store)
-        answers, some = np.zeros(script.rows, dtype=np.int64), np.zeros(script.rows, dtype=np.uint8)
+        answers, some = np.zeros(step_list.rows, dtype=np.int64), np.zeros(step_list.rows, dtype=np.uint8)
         done = 0
         while True:
             done = _follow(
-                script.steps, script.slots, script.items, done, ordered.values, ordered.valid, ordered.mode,
+                step_list.steps, step_list.slots, step_list.items, done, ordered.values, ordered.valid, ordered.mode,
                 ordered.ranks, values.values, values.valid, self._is_max, self._slots, self._nodes, self._counters,
                 answers, some,
             )  # fmt: skip
-            if done == len(script.steps):
+            if done == len(step_list.steps):
                 break
             self._nodes = widen(self._nodes, len(self._nodes) + 1)
         if self._is_pair:
@@ -77,15 +77,15 @@ class ExtremeBank:
         return (Column(as_given(answers, ordered.mode), some),)
 
     def _read(self, store: Columns) -> tuple[Cells, Cells]:
-        """What is compared, and what is told where that is something else."""
-        summary = self._summary
-        assert summary.column is not None, "an extreme is of a column"
+        """What is compared, and what is listed where that is something else."""
+        aggregate = self._aggregate
+        assert aggregate.column is not None, "an extreme is of a column"
         if not self._is_pair:
-            column = read_ordered(store, summary.column, summary.column_kind, self._interner)
+            column = read_ordered(store, aggregate.column, aggregate.column_kind, self._interner)
             return column, Cells(NO_CELLS, NO_FLAGS, column.mode, NO_CELLS)
-        assert summary.by is not None, "min_by and max_by have two columns"
-        ordered = read_ordered(store, summary.by, summary.by_kind, self._interner)
-        return ordered, read_cells(store, summary.column)
+        assert aggregate.by is not None, "min_by and max_by have two columns"
+        ordered = read_ordered(store, aggregate.by, aggregate.by_kind, self._interner)
+        return ordered, read_cells(store, aggregate.column)
 
     def keep(self, slots: Int64s) -> dict[str, npt.NDArray[Any]]:
         self._slots = widen(self._slots, beyond(slots))
@@ -116,11 +116,11 @@ class ExtremeBank:
 
     def _texts(self) -> list[tuple[int, str]]:
         """Places in a node that hold numbers of strings."""
-        summary = self._summary
+        aggregate = self._aggregate
         if not self._is_pair:
-            return [(CELL, "cells")] if summary.column_kind == "string" else []
-        places = [(CELL, "cells")] if summary.by_kind == "string" else []
-        return places + ([(VALUE, "values")] if summary.column_kind == "string" else [])
+            return [(CELL, "cells")] if aggregate.column_kind == "string" else []
+        places = [(CELL, "cells")] if aggregate.by_kind == "string" else []
+        return places + ([(VALUE, "values")] if aggregate.column_kind == "string" else [])
 
 
 @njit(cache=True)

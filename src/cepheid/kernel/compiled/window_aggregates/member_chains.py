@@ -11,12 +11,14 @@ import numpy.typing as npt
 from numba import njit
 
 from cepheid.kernel.columns import Flags, Int64s
-from cepheid.kernel.compiled.summaries.room import widen
-from cepheid.kernel.compiled.window_script import ADD, CLEAR, EMIT, ENTER, ENTER_PANE, LEAVE, LEAVE_PANE, Script
+from cepheid.kernel.compiled.window_aggregates.room import widen
+from cepheid.kernel.compiled.window_steps import ADD, CLEAR, EMIT, ENTER, ENTER_PANE, LEAVE, LEAVE_PANE, StepList
 
 FIRST, LAST, MEMBERS, SLOT_WIDTH = 0, 1, 2, 3
 CELL, VALID, NEWER, NODE_WIDTH = 0, 1, 2, 3
-FREE, USED, WRITTEN, WANTED = range(4)  # counters: first free node, nodes ever used, cells of lists told, cells needed
+FREE, USED, WRITTEN, WANTED = range(
+    4
+)  # counters: first free node, nodes ever used, cells of lists written, cells needed
 NONE = -1
 
 
@@ -29,29 +31,29 @@ class MemberChains:
         self.nodes = np.zeros((64, NODE_WIDTH), dtype=np.int64)
         self._counters = np.array([NONE, 0, 0, 0], dtype=np.int64)
 
-    def run(self, script: Script, cells: Int64s, valid: Flags) -> tuple[Int64s, Int64s, Flags]:
+    def run(self, step_list: StepList, cells: Int64s, valid: Flags) -> tuple[Int64s, Int64s, Flags]:
         """Ends of lists, their cells and validity; with firsts_only, lists are of the first member.
 
-        cells empty: the members are the events themselves, as the script names them.
+        cells empty: the members are the events themselves, as the step_list names them.
         """
-        self.make_room(script.slot_count)
+        self.make_room(step_list.slot_count)
         self._counters[WRITTEN] = 0
-        ends = np.zeros(script.rows, dtype=np.int64)
-        told, told_valid = np.empty(script.rows, dtype=np.int64), np.empty(script.rows, dtype=np.uint8)
+        ends = np.zeros(step_list.rows, dtype=np.int64)
+        listed, listed_valid = np.empty(step_list.rows, dtype=np.int64), np.empty(step_list.rows, dtype=np.uint8)
         done = 0
         while True:
             self._counters[WANTED] = 0
             done = _follow(
-                script.steps, script.slots, script.items, done, cells, valid, self._firsts_only, self.slots,
-                self.nodes, self._counters, ends, told, told_valid,
+                step_list.steps, step_list.slots, step_list.items, done, cells, valid, self._firsts_only, self.slots,
+                self.nodes, self._counters, ends, listed, listed_valid,
             )  # fmt: skip
-            if done == len(script.steps):
+            if done == len(step_list.steps):
                 break
             self.nodes = widen(self.nodes, len(self.nodes) + (self._counters[WANTED] == 0))
-            told = widen(told, int(self._counters[WANTED]))
-            told_valid = widen(told_valid, int(self._counters[WANTED]))
+            listed = widen(listed, int(self._counters[WANTED]))
+            listed_valid = widen(listed_valid, int(self._counters[WANTED]))
         written = int(self._counters[WRITTEN])
-        return ends, told[:written], told_valid[:written]
+        return ends, listed[:written], listed_valid[:written]
 
     def make_room(self, slot_count: int) -> None:
         self.slots = widen(self.slots, slot_count)
@@ -71,7 +73,7 @@ class MemberChains:
 def _follow(
     steps: npt.NDArray[np.uint8], slots: Int64s, items: Int64s, done: int, cells: Int64s, valid: Flags,
     firsts_only: bool, chains: npt.NDArray[np.int64], nodes: npt.NDArray[np.int64], counters: Int64s, ends: Int64s,
-    told: Int64s, told_valid: Flags,
+    listed: Int64s, listed_valid: Flags,
 ) -> int:  # fmt: skip
     """Carry out steps from number `done` on; gives the number of the first one that was not, for want of room."""
     has_nulls, has_cells = valid.shape[0] > 0, cells.shape[0] > 0
@@ -115,12 +117,12 @@ def _follow(
         elif step == EMIT:
             written = counters[WRITTEN]
             count = min(chains[slot, MEMBERS], 1) if firsts_only else chains[slot, MEMBERS]
-            if written + count > told.shape[0]:
+            if written + count > listed.shape[0]:
                 counters[WANTED] = written + count
                 return i
             node = chains[slot, FIRST] - 1
             for at in range(written, written + count):
-                told[at], told_valid[at] = nodes[node, CELL], nodes[node, VALID]
+                listed[at], listed_valid[at] = nodes[node, CELL], nodes[node, VALID]
                 node = nodes[node, NEWER]
             counters[WRITTEN] = ends[item] = written + count
         elif step == CLEAR and chains[slot, FIRST] != 0:

@@ -17,29 +17,29 @@ from cepheid.errors import MatchFailure
 from cepheid.kernel.expression import Kind
 from cepheid.kernel.reference.aggregates import drop_equals, pick_extreme
 from cepheid.kernel.reference.evaluate import compare
-from cepheid.kernel.window import PythonAggregate, Summary
+from cepheid.kernel.window import PythonAggregate, WindowedAggregate
 
 EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 (times without a zone, as in the tables)
 
 in_order = cmp_to_key(compare)
 
 
-def summarise(summary: Summary, values: Sequence[Any], measures: Sequence[Any] | None) -> Any:
-    """values: of the summary's column, one for each event, oldest first (of count(*): anything but None).
+def fold_window(aggregate: WindowedAggregate, values: Sequence[Any], measures: Sequence[Any] | None) -> Any:
+    """values: of the aggregate's column, one for each event, oldest first (of count(*): anything but None).
 
     measures: those of the second column of min_by and max_by.
     """
-    if summary.function in ("first", "last", "array_agg"):
-        return _pick_members(summary.function, values)
-    if summary.function in ("min_by", "max_by"):
+    if aggregate.function in ("first", "last", "array_agg"):
+        return _pick_members(aggregate.function, values)
+    if aggregate.function in ("min_by", "max_by"):
         assert measures is not None, "min_by and max_by have two arguments"
-        return pick_extreme(summary.function, values, measures, compare)
+        return pick_extreme(aggregate.function, values, measures, compare)
     known = [value for value in values if value is not None]
-    if summary.function == "count":
+    if aggregate.function == "count":
         return len(known)
-    if summary.function == "count_distinct":
+    if aggregate.function == "count_distinct":
         return len(drop_equals(known, compare))
-    return OF_SOME[summary.function](summary, known) if known else None
+    return OF_SOME[aggregate.function](aggregate, known) if known else None
 
 
 def _pick_members(function: str, values: Sequence[Any]) -> Any:
@@ -135,18 +135,18 @@ def take_greatest(values: Sequence[Any], count: int) -> list[Any]:
     return sorted(values, key=in_order, reverse=True)[:count]
 
 
-OF_SOME: dict[str, Callable[[Summary, list[Any]], Any]] = {
+OF_SOME: dict[str, Callable[[WindowedAggregate, list[Any]], Any]] = {
     "sum": lambda _, values: add_up(values),
-    "avg": lambda summary, values: take_mean(values, summary.kind),
+    "avg": lambda aggregate, values: take_mean(values, aggregate.kind),
     "min": lambda _, values: min(values, key=in_order),
     "max": lambda _, values: max(values, key=in_order),
     "var_samp": lambda _, values: variance(values, 1),
     "var_pop": lambda _, values: variance(values, 0),
     "stddev_samp": lambda _, values: deviation(values, 1),
     "stddev_pop": lambda _, values: deviation(values, 0),
-    "percentile_cont": lambda summary, values: interpolate(values, summary.parameter, summary.kind),
-    "percentile_disc": lambda summary, values: pick_share(values, summary.parameter),
-    "least": lambda summary, values: sorted(values, key=in_order)[: int(summary.parameter)],
-    "greatest": lambda summary, values: take_greatest(values, int(summary.parameter)),
-    "python": lambda summary, values: run_python(summary.python, values, summary.column_kind),
+    "percentile_cont": lambda aggregate, values: interpolate(values, aggregate.parameter, aggregate.kind),
+    "percentile_disc": lambda aggregate, values: pick_share(values, aggregate.parameter),
+    "least": lambda aggregate, values: sorted(values, key=in_order)[: int(aggregate.parameter)],
+    "greatest": lambda aggregate, values: take_greatest(values, int(aggregate.parameter)),
+    "python": lambda aggregate, values: run_python(aggregate.python, values, aggregate.column_kind),
 }

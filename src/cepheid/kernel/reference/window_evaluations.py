@@ -1,8 +1,8 @@
-"""When the windows of one key are looked at, and what is in them then: docs/reference/windows.md, sentence by sentence.
+"""When the windows of one key are evaluated, and what is in them then: docs/reference/windows.md, sentence by sentence.
 
-    events of the key, window, evaluation  ->  Look, Look, ...
+    events of the key, window, evaluation  ->  WindowEvaluation, WindowEvaluation, ...
 
-Every look begins anew from the list of all events, so that nothing is carried along that could be wrong.
+Every evaluation begins anew from the list of all events, so that nothing is carried along that could be wrong.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ class View:
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class WindowEvaluation:
     """One evaluation.
 
-    event: the index of that which made us look, -1 if none did; views: the windows that are looked at and hold events.
-    about: the pairs of a window and an event of the group or (without aggregates) event a row is told of.
+    event: the index of that which brought it about, -1 if none did; views: the evaluated windows that hold events.
+    about: the pairs of a window and an event of the group or (without aggregates) event a row is about.
     """
 
     moment: int
@@ -48,37 +48,37 @@ class Look:
     about: tuple[tuple[View, Event], ...]
 
 
-def list_looks(window: Window, evaluation: Evaluation, events: Sequence[Event]) -> list[Look]:
-    """All looks at the windows of one key; events: at least one, in order."""
+def list_evaluations(window: Window, evaluation: Evaluation, events: Sequence[Event]) -> list[WindowEvaluation]:
+    """All evaluations of the windows of one key; events: at least one, in order."""
     match evaluation.when:
         case "event":
-            return [_look_at_event(window, events, place) for place in range(len(events))]
+            return [_evaluate_at_event(window, events, place) for place in range(len(events))]
         case "count":
             places = range(evaluation.every - 1, len(events), evaluation.every)
             return [
-                _look_at(events[place].time, events[place].index, _find_at_event(window, events[: place + 1]))
+                _evaluate_at(events[place].time, events[place].index, _find_at_event(window, events[: place + 1]))
                 for place in places
             ]
         case "time":
-            return [_look_at(moment, -1, _find_at_moment(window, _up_to(events, moment), moment))
+            return [_evaluate_at(moment, -1, _find_at_moment(window, _up_to(events, moment), moment))
                     for moment in _list_ticks(evaluation.every, events)]  # fmt: skip
         case "close":
             return _list_closes(window, events)
     return _list_expiries(window, events)
 
 
-def _look_at(moment: int, event: int, views: Sequence[View]) -> Look:
+def _evaluate_at(moment: int, event: int, views: Sequence[View]) -> WindowEvaluation:
     """Rows for all that is in the windows."""
     seen = tuple(view for view in views if view.events)
-    return Look(moment, event, seen, tuple((view, member) for view in seen for member in view.events))
+    return WindowEvaluation(moment, event, seen, tuple((view, member) for view in seen for member in view.events))
 
 
-def _look_at_event(window: Window, events: Sequence[Event], place: int) -> Look:
+def _evaluate_at_event(window: Window, events: Sequence[Event], place: int) -> WindowEvaluation:
     """A row for the arriving event, in each window that holds it."""
     now = events[place]
     known = _up_to(events, now.time) if window.peers else events[: place + 1]
     views = tuple(view for view in _find_at_event(window, known) if now in view.events)
-    return Look(now.time, now.index, views, tuple((view, now) for view in views))
+    return WindowEvaluation(now.time, now.index, views, tuple((view, now) for view in views))
 
 
 def _list_ticks(every: int, events: Sequence[Event]) -> range:
@@ -202,23 +202,23 @@ def _list_semantic(window: Window, known: Sequence[Event]) -> list[tuple[list[Ev
 # --- what closes -----------------------------------------------------------------------------------------
 
 
-def _list_closes(window: Window, events: Sequence[Event]) -> list[Look]:
+def _list_closes(window: Window, events: Sequence[Event]) -> list[WindowEvaluation]:
     """Each window by itself, when it has all its events, at the latest at the end."""
     last = events[-1]
     if window.is_landmark or window.is_sliding:
-        return [_look_at(last.time, -1, [view]) for view in _find_at_event(window, events)]
+        return [_evaluate_at(last.time, -1, [view]) for view in _find_at_event(window, events)]
     match window.kind:
         case "time":
-            return [_look_at(view.end, -1, [view]) for view in _list_time_windows(window, events)]
+            return [_evaluate_at(view.end, -1, [view]) for view in _list_time_windows(window, events)]
         case "session":
             views = [_session_view(window, members) for members in _list_sessions(window, events)]
-            return [_look_at(view.end, -1, [view]) for view in views]
+            return [_evaluate_at(view.end, -1, [view]) for view in views]
         case "semantic":
             spans = _list_semantic(window, events)
         case _:
             spans = _list_count_windows(window, events)
     return [
-        _look_at(members[-1].time if closed else last.time, members[-1].index if closed else -1, [_span(members)])
+        _evaluate_at(members[-1].time if closed else last.time, members[-1].index if closed else -1, [_span(members)])
         for members, closed in spans
     ]
 
@@ -242,7 +242,7 @@ def _list_count_windows(window: Window, events: Sequence[Event]) -> list[tuple[l
 # --- what leaves -----------------------------------------------------------------------------------------
 
 
-def _list_expiries(window: Window, events: Sequence[Event]) -> list[Look]:
+def _list_expiries(window: Window, events: Sequence[Event]) -> list[WindowEvaluation]:
     """A row for each group that lost events, over what is left; nothing leaves after the last event."""
     if window.is_landmark:
         return []
@@ -253,59 +253,63 @@ def _list_expiries(window: Window, events: Sequence[Event]) -> list[Look]:
             return _list_hopping_expiries(window, events)
         case "session":
             views = [_session_view(window, members) for members in _list_sessions(window, events)]
-            return [_look_after(view.end, -1, view.events, view) for view in views[:-1]]
+            return [_evaluate_after(view.end, -1, view.events, view) for view in views[:-1]]
         case "semantic":
             return _list_semantic_expiries(window, events)
     size = _size_of(window)
     if window.slide is None:
         return [
-            _look_after(now.time, now.index, [gone], _span([gone, *events[place + 1 : place + size + 1]]),
+            _evaluate_after(now.time, now.index, [gone], _span([gone, *events[place + 1 : place + size + 1]]),
                         start=events[place + 1].time)
             for place, (gone, now) in enumerate(zip(events, events[size:], strict=False))
         ]  # fmt: skip
     return [
-        _look_after(members[-1].time, members[-1].index, members[: window.slide], _span(members))
+        _evaluate_after(members[-1].time, members[-1].index, members[: window.slide], _span(members))
         for members, full in _list_count_windows(window, events)
         if full
     ]
 
 
-def _look_after(moment: int, event: int, lost: Sequence[Event], before: View, start: int | None = None) -> Look:
+def _evaluate_after(
+    moment: int, event: int, lost: Sequence[Event], before: View, start: int | None = None
+) -> WindowEvaluation:
     """Rows for those who left, with the window without them."""
     gone = {one.index for one in lost}
     left = tuple(one for one in before.events if one.index not in gone)
     view = View(before.start if start is None else start, before.end, left)
-    return Look(moment, event, (view,) if left else (), tuple((view, one) for one in lost))
+    return WindowEvaluation(moment, event, (view,) if left else (), tuple((view, one) for one in lost))
 
 
-def _list_sliding_expiries(window: Window, events: Sequence[Event]) -> list[Look]:
+def _list_sliding_expiries(window: Window, events: Sequence[Event]) -> list[WindowEvaluation]:
     """An event leaves at its time + w, when the events of that moment are in."""
     stay = _size_of(window) + window.inclusive
-    looks = []
+    found = []
     for time, lost in groupby(events, key=lambda event: event.time):
         moment = time + stay
         if moment <= events[-1].time:
             (view,) = _find_time_windows(window, events, moment)
-            looks.append(Look(moment, -1, (view,) if view.events else (), tuple((view, event) for event in lost)))
-    return looks
+            found.append(
+                WindowEvaluation(moment, -1, (view,) if view.events else (), tuple((view, event) for event in lost))
+            )
+    return found
 
 
-def _list_hopping_expiries(window: Window, events: Sequence[Event]) -> list[Look]:
+def _list_hopping_expiries(window: Window, events: Sequence[Event]) -> list[WindowEvaluation]:
     """When [k s, k s + w) closes, the events before (k + 1) s leave."""
     assert window.slide is not None, "the window hops"
-    looks = []
+    found = []
     for view in _list_time_windows(window, events):
         lost = [event for event in view.events if event.time < view.start + window.slide]
         if lost and view.end <= events[-1].time:
-            looks.append(_look_after(view.end, -1, lost, view))
-    return looks
+            found.append(_evaluate_after(view.end, -1, lost, view))
+    return found
 
 
-def _list_semantic_expiries(window: Window, events: Sequence[Event]) -> list[Look]:
+def _list_semantic_expiries(window: Window, events: Sequence[Event]) -> list[WindowEvaluation]:
     """Nothing is left.  Those that one event closes lose their events together, each event once."""
-    looks = []
+    found = []
     closed = [members for members, is_closed in _list_semantic(window, events) if is_closed]
     for index, together in groupby(closed, key=lambda members: members[-1].index):
         longest = next(together)  # the others began later
-        looks.append(_look_after(longest[-1].time, index, longest, _span(longest)))
-    return looks
+        found.append(_evaluate_after(longest[-1].time, index, longest, _span(longest)))
+    return found

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from numba import njit
 
 from cepheid.kernel.columns import Int64s
-from cepheid.kernel.compiled.summaries.cells import TEXTS
+from cepheid.kernel.compiled.window_aggregates.cells import TEXTS
 
 Table = npt.NDArray[np.int64]
 

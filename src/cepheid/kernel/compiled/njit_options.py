@@ -15,12 +15,12 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 _njit: Any = njit  # its stubs do not know `_nrt`, which Numba itself uses for functions of this sort
 
 
-def uncounted(function: _F) -> _F:
+def njit_no_refcount(function: _F) -> _F:
     compiled: _F = _njit(_nrt=False, cache=True)(function)
     return compiled
 
 
-def uncounted_inline(function: _F) -> _F:
+def njit_no_refcount_inline(function: _F) -> _F:
     """The same, put in where it is called."""
     compiled: _F = _njit(_nrt=False, cache=True, forceinline=True)(function)
     return compiled

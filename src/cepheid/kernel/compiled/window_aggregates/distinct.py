@@ -14,10 +14,10 @@ import numpy.typing as npt
 from numba import njit
 
 from cepheid.kernel.columns import Column, Flags, Int64s, Interner
-from cepheid.kernel.compiled.summaries.cells import FLOATS, Columns, order_float, read_cells
-from cepheid.kernel.compiled.summaries.room import widen
-from cepheid.kernel.compiled.window_script import CLEAR, EMIT, LEAVE, Script
-from cepheid.kernel.window import Summary
+from cepheid.kernel.compiled.window_aggregates.cells import FLOATS, Columns, order_float, read_cells
+from cepheid.kernel.compiled.window_aggregates.room import widen
+from cepheid.kernel.compiled.window_steps import CLEAR, EMIT, LEAVE, StepList
+from cepheid.kernel.window import WindowedAggregate
 
 SLOT, CELL, TIMES, PREVIOUS, NEXT, ENTRY_WIDTH = 0, 1, 2, 3, 4, 5
 ENTRIES, FIRST, SLOT_WIDTH = 0, 1, 2
@@ -27,25 +27,26 @@ FREE, USED = 0, 1
 class DistinctBank:
     """One column."""
 
-    def __init__(self, summaries: list[Summary], interner: Interner) -> None:  # noqa: ARG002 - as all banks
-        self._summary = summaries[0]
+    def __init__(self, aggregates: list[WindowedAggregate], interner: Interner) -> None:  # noqa: ARG002 - as all banks
+        self._aggregate = aggregates[0]
         self._slots = np.zeros((0, SLOT_WIDTH), dtype=np.int64)
         self._entries = np.zeros((65, ENTRY_WIDTH), dtype=np.int64)  # number 0 is none
         self._table = np.zeros(256, dtype=np.int64)
         self._counters = np.array([0, 1], dtype=np.int64)
 
-    def run(self, script: Script, store: Columns) -> tuple[Column, ...]:
-        self._slots = widen(self._slots, script.slot_count)
-        assert self._summary.column is not None, "count(DISTINCT) is of a column"
-        cells = read_cells(store, self._summary.column)
-        answers = np.zeros(script.rows, dtype=np.int64)
+    def run(self, step_list: StepList, store: Columns) -> tuple[Column, ...]:
+        self._slots = widen(self._slots, step_list.slot_count)
+        assert self._aggregate.column is not None, "count(DISTINCT) is of a column"
+        cells = read_cells(store, self._aggregate.column)
+        answers = np.zeros(step_list.rows, dtype=np.int64)
         done = 0
         while True:
             done = _follow(
-                script.steps, script.slots, script.items, done, cells.values, cells.valid, cells.mode, self._slots,
+                step_list.steps, step_list.slots, step_list.items, done, cells.values, cells.valid, cells.mode,
+                self._slots,
                 self._entries, self._table, self._counters, answers,
             )  # fmt: skip
-            if done == len(script.steps):
+            if done == len(step_list.steps):
                 return (Column(answers),)
             self._entries = widen(self._entries, len(self._entries) + 1)
             size = len(self._table)

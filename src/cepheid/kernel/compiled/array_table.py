@@ -1,11 +1,11 @@
-"""Many arrays as one argument: a desk on which each array lies at a place known by its number.
+"""Many arrays as one argument: a tables on which each array lies at a place known by its number.
 
-    desk = lay_out([edges, runs, times])      int64[3 * arrays]: address, rows, columns of each
-    runs = int_table(desk, 1)                 inside a kernel: the array itself, not a copy
+    tables = lay_out([edges, runs, times])      int64[3 * arrays]: address, rows, columns of each
+    runs = int_table(tables, 1)                 inside a kernel: the array itself, not a copy
 
 A kernel of many small functions would otherwise hand dozens of arrays on with every call, several numbers each, which
-costs more than the work done.  The caller must hold the arrays for as long as the desk is used, and they must be
-C-contiguous; a kernel that needs larger ones returns, and is called with a new desk.
+costs more than the work done.  The caller must hold the arrays for as long as the tables is used, and they must be
+C-contiguous; a kernel that needs larger ones returns, and is called with a new tables.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ def lay_out(arrays: list[npt.NDArray[Any]], laid: Int64s | None = None) -> Int64
     """`laid`: places that come before these and stay as they are (it is done for every push: 50 arrays take time)."""
     places: list[int] = []
     for array in arrays:
-        assert array.flags.c_contiguous, "arrays on a desk are C-contiguous"
+        assert array.flags.c_contiguous, "arrays on a tables are C-contiguous"
         places += (array.__array_interface__["data"][0], len(array), prod(array.shape[1:]))
-    desk = np.array(places, dtype=np.int64)
-    return desk if laid is None else np.concatenate([laid, desk])
+    tables = np.array(places, dtype=np.int64)
+    return tables if laid is None else np.concatenate([laid, tables])
 
 
 def _pointer_to(element: Any) -> Any:
@@ -67,59 +67,59 @@ def _fetch(typing_context: Any, address: Any) -> Any:  # noqa: ARG001
 
 
 @njit(cache=True)
-def fetch_row(desk: Int64s, place: int, row: int) -> None:
+def fetch_row(tables: Int64s, place: int, row: int) -> None:
     """Bring a row of eight-byte numbers closer, without waiting for it."""
-    _fetch(desk[3 * place] + 8 * desk[3 * place + 2] * row)  # type: ignore[call-arg]
+    _fetch(tables[3 * place] + 8 * tables[3 * place + 2] * row)  # type: ignore[call-arg]
 
 
 @njit(cache=True)
-def ints(desk: Int64s, place: int) -> Any:
-    return carray(_int64s_at(desk[3 * place]), desk[3 * place + 1])
+def ints(tables: Int64s, place: int) -> Any:
+    return carray(_int64s_at(tables[3 * place]), tables[3 * place + 1])
 
 
 @njit(cache=True)
-def int_table(desk: Int64s, place: int) -> Any:
-    return carray(_int64s_at(desk[3 * place]), (desk[3 * place + 1], desk[3 * place + 2]))
+def int_table(tables: Int64s, place: int) -> Any:
+    return carray(_int64s_at(tables[3 * place]), (tables[3 * place + 1], tables[3 * place + 2]))
 
 
 @njit(cache=True)
-def int_rows(desk: Int64s, place: int, first: int, count: int) -> Any:
+def int_rows(tables: Int64s, place: int, first: int, count: int) -> Any:
     """Some rows of a table."""
-    width = desk[3 * place + 2]
-    return carray(_int64s_at(desk[3 * place] + 8 * width * first), (count, width))
+    width = tables[3 * place + 2]
+    return carray(_int64s_at(tables[3 * place] + 8 * width * first), (count, width))
 
 
 @njit(cache=True)
-def floats(desk: Int64s, place: int) -> Any:
-    return carray(_floats_at(desk[3 * place]), desk[3 * place + 1])
+def floats(tables: Int64s, place: int) -> Any:
+    return carray(_floats_at(tables[3 * place]), tables[3 * place + 1])
 
 
 @njit(cache=True)
-def float_table(desk: Int64s, place: int) -> Any:
-    return carray(_floats_at(desk[3 * place]), (desk[3 * place + 1], desk[3 * place + 2]))
+def float_table(tables: Int64s, place: int) -> Any:
+    return carray(_floats_at(tables[3 * place]), (tables[3 * place + 1], tables[3 * place + 2]))
 
 
 @njit(cache=True)
-def float_rows(desk: Int64s, place: int, first: int, count: int) -> Any:
-    width = desk[3 * place + 2]
-    return carray(_floats_at(desk[3 * place] + 8 * width * first), (count, width))
+def float_rows(tables: Int64s, place: int, first: int, count: int) -> Any:
+    width = tables[3 * place + 2]
+    return carray(_floats_at(tables[3 * place] + 8 * width * first), (count, width))
 
 
 @njit(cache=True)
-def flags(desk: Int64s, place: int) -> Any:
-    return carray(_bytes_at(desk[3 * place]), desk[3 * place + 1])
+def flags(tables: Int64s, place: int) -> Any:
+    return carray(_bytes_at(tables[3 * place]), tables[3 * place + 1])
 
 
 @njit(cache=True)
-def flag_table(desk: Int64s, place: int) -> Any:
-    return carray(_bytes_at(desk[3 * place]), (desk[3 * place + 1], desk[3 * place + 2]))
+def flag_table(tables: Int64s, place: int) -> Any:
+    return carray(_bytes_at(tables[3 * place]), (tables[3 * place + 1], tables[3 * place + 2]))
 
 
 @njit(cache=True)
-def small_ints(desk: Int64s, place: int) -> Any:
-    return carray(_int32s_at(desk[3 * place]), desk[3 * place + 1])
+def small_ints(tables: Int64s, place: int) -> Any:
+    return carray(_int32s_at(tables[3 * place]), tables[3 * place + 1])
 
 
 @njit(cache=True)
-def small_table(desk: Int64s, place: int) -> Any:
-    return carray(_int32s_at(desk[3 * place]), (desk[3 * place + 1], desk[3 * place + 2]))
+def small_table(tables: Int64s, place: int) -> Any:
+    return carray(_int32s_at(tables[3 * place]), (tables[3 * place + 1], tables[3 * place + 2]))
