@@ -8,13 +8,14 @@ from collections import deque
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from fractions import Fraction
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pytest
 
 from cepheid.errors import MatchFailure
+from cepheid.kernel.aggregates.catalog import AGGREGATES, find_aggregate, list_names
 from cepheid.kernel.columns import Column, Interner
 from cepheid.kernel.compiled.window_aggregates import (
     Banks,
@@ -33,13 +34,11 @@ from cepheid.kernel.compiled.window_aggregates.warm_up import compile_aggregates
 from cepheid.kernel.compiled.window_steps import ADD, CLEAR, EMIT, ENTER, ENTER_PANE, LEAVE, LEAVE_PANE, StepList
 from cepheid.kernel.expression import Kind
 from cepheid.kernel.window import (
-    MERGEABLE,
     AnswerColumn,
     ListColumn,
     ObjectColumn,
     PythonAggregate,
     WindowedAggregate,
-    WindowedFunction,
 )
 
 EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001
@@ -520,7 +519,7 @@ def test_slots_filled_by_adding_can_be_kept_and_restored(seed: int) -> None:
 
 def test_only_mergeable_functions_are_kept() -> None:
     for aggregate in ONLY_BY_EVENTS:
-        assert aggregate.function not in MERGEABLE
+        assert not find_aggregate(aggregate.function).mergeable
         with pytest.raises(AssertionError, match="mergeable"):
             make_banks((aggregate,), Interner()).keep(np.zeros(0, dtype=np.int64))
 
@@ -547,8 +546,8 @@ def test_empty_scripts_give_empty_columns() -> None:
 
 
 def test_every_function_has_a_bank() -> None:
-    assert {aggregate.function for aggregate in (*MERGED, *ONLY_BY_EVENTS)} == set(get_args(WindowedFunction))
-    assert {aggregate.function for aggregate in MERGED} == MERGEABLE
+    assert {aggregate.function for aggregate in (*MERGED, *ONLY_BY_EVENTS)} == set(list_names("window"))
+    assert {aggregate.function for aggregate in MERGED} == {each.name for each in AGGREGATES if each.mergeable}
 
 
 def test_functions_of_one_column_share_a_bank() -> None:
@@ -709,7 +708,7 @@ def test_cleared_slots_leave_no_nodes_behind() -> None:
 
 
 def test_sliding_windows_use_nodes_again() -> None:
-    functions: tuple[WindowedFunction, ...] = ("min", "max", "first", "percentile_disc", "count_distinct", "array_agg")
+    functions = ("min", "max", "first", "percentile_disc", "count_distinct", "array_agg")
     aggregates = tuple(WindowedAggregate(function=f, column="x", column_kind="int", parameter=0.5) for f in functions)
     for values in (np.arange(60_000), -np.arange(60_000), np.arange(60_000) * 7919 % 60_013):
         banks = make_banks(aggregates, Interner())

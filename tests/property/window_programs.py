@@ -22,7 +22,6 @@ from cepheid.kernel.window import (
     PythonAggregate,
     Window,
     WindowedAggregate,
-    WindowedFunction,
     WindowEvents,
     WindowProgram,
 )
@@ -41,10 +40,10 @@ VALUES: dict[str, tuple[Kind, list[Any], float]] = {
 }
 READ = ("i", "f", "plain", "w", "b", "at", "d")
 NUMBERS = ("i", "f", "plain")
-SAME_KIND: tuple[WindowedFunction, ...] = (
+SAME_KIND: tuple[str, ...] = (
     "min", "max", "percentile_disc", "first", "last", "least", "greatest", "array_agg", "min_by", "max_by",
 )  # fmt: skip
-FUNCTIONS: tuple[WindowedFunction, ...] = (
+FUNCTIONS: tuple[str, ...] = (
     *SAME_KIND, "count", "sum", "avg", "stddev_samp", "stddev_pop", "var_samp", "var_pop", "percentile_cont",
     "count_distinct", "python",
 )  # fmt: skip
@@ -145,7 +144,7 @@ def make_window(random: Random, unit: int, evaluation: Evaluation) -> Window:
             )
 
 
-def make_aggregate(random: Random, function: WindowedFunction) -> WindowedAggregate:
+def make_aggregate(random: Random, function: str) -> WindowedAggregate:
     column: str | None = random.choice(READ)
     by = random.choice(READ) if function in ("min_by", "max_by") else None
     parameter = 0.0

@@ -1,4 +1,4 @@
-"""The Arrow type of each cell a pattern hands out."""
+"""The Arrow type of each cell that a pattern or a window hands out."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from cepheid.graph.operators.row_pattern import OutputCell
 from cepheid.graph.operators.window_aggregate import WindowCell
+from cepheid.kernel.aggregates.catalog import find_aggregate
 from cepheid.kernel.expression import Aggregate
 from cepheid.kernel.window import WindowedAggregate
 
@@ -26,21 +27,11 @@ def type_of_cell(cell: OutputCell, layout: Mapping[str, pa.DataType]) -> pa.Data
     return layout[cell.column]
 
 
-def type_of_aggregate(aggregate: Aggregate, layout: Mapping[str, pa.DataType]) -> pa.DataType:
-    if aggregate.function == "count":
+def type_of_aggregate(aggregate: Aggregate | WindowedAggregate, layout: Mapping[str, pa.DataType]) -> pa.DataType:
+    definition = find_aggregate(aggregate.function)
+    if aggregate.column is None or definition.gives == "count":
         return pa.int64()
-    assert aggregate.column is not None, f"{aggregate.function} reads a column"
-    column = layout[aggregate.column]
-    match aggregate.function:
-        case "sum":
-            return (
-                pa.int64() if pa.types.is_integer(column) else column if pa.types.is_decimal(column) else pa.float64()
-            )
-        case "min" | "max" | "min_by" | "max_by":
-            return column
-        case "array_agg":
-            return pa.list_(column)
-    return pa.float64()
+    return definition.type_of_answer(layout[aggregate.column])
 
 
 def type_of_window_cell(
@@ -62,12 +53,4 @@ def type_of_windowed(aggregate: WindowedAggregate, layout: Mapping[str, pa.DataT
     """The type of an aggregate's answer; `layout`: the types of the window's input columns."""
     if aggregate.python is not None:
         return aggregate.python.type
-    if aggregate.column is None or aggregate.function in ("count", "count_distinct"):
-        return pa.int64()
-    column = layout[aggregate.column]
-    if aggregate.function in ("least", "greatest", "array_agg"):
-        return pa.list_(column)
-    keeps = ("min", "max", "min_by", "max_by", "first", "last", "percentile_disc")
-    if aggregate.function in keeps or aggregate.kind in ("time", "duration"):
-        return column
-    return pa.int64() if aggregate.kind == "int" else pa.float64()
+    return type_of_aggregate(aggregate, layout)

@@ -19,6 +19,7 @@ from cepheid.graph.operators.window_join import JoinCell
 from cepheid.graph.predicate import Predicate
 from cepheid.graph.query_graph import Edge, QueryGraph
 from cepheid.kernel import expression, join, pattern, window
+from cepheid.kernel.aggregates.definition import PythonAggregate
 
 READABLE: dict[str, type] = {
     record.__name__: record
@@ -110,7 +111,7 @@ def _write_value(value: Any) -> Any:
             "function": value.identity,
             "reads": _write_value(value.reads),
         }
-    if isinstance(value, window.PythonAggregate):
+    if isinstance(value, PythonAggregate):
         functions = (value.init, value.add, value.result, value.remove, value.merge)
         return {
             "$": "PythonAggregate",

@@ -45,11 +45,6 @@ FLOAT_PAIRS = ("power", "atan2")
 TIME_FUNCTIONS = ("div_whole", "to_seconds")
 FUNCTIONS = COMPARISONS + LOGIC + ARITHMETIC + CHOICES + ROUNDING + FLOAT_FUNCTIONS + FLOAT_PAIRS + TIME_FUNCTIONS
 
-AggregateFunction = Literal[
-    "count", "sum", "avg", "min", "max", "stddev_samp", "stddev_pop", "var_samp", "var_pop", "min_by", "max_by",
-    "array_agg",
-]  # fmt: skip
-
 
 @dataclass(frozen=True, slots=True)
 class Position:
@@ -112,7 +107,7 @@ class MatchNumber:
 
 @dataclass(frozen=True, slots=True)
 class Aggregate:
-    """An aggregate over the events so far that are bound to one of `variables` (all of them if empty).
+    """One of kernel/aggregates/ over the events so far that are bound to one of `variables` (all of them if empty).
 
     The event being tested counts as bound to the variable under test, unless `before`: then it is left out
     (`avg(b[..i-1].x)`).  Nulls of `column` are left out; column None counts events.  `by` is the second argument
@@ -121,7 +116,7 @@ class Aggregate:
     `array_agg` (MEASURES only) keeps nulls.  Kinds mean nothing outside conditions: MEASURES aggregate any type.
     """
 
-    function: AggregateFunction
+    function: str
     column: str | None
     column_kind: Kind | None = None
     kind: Kind = "int"

@@ -4,7 +4,7 @@ docs/reference/windows.md says what each of these means.  Times are microseconds
 
     Window              which events       time | count | semantic | session; sliding, hopping, jumping, landmark
     Evaluation          when evaluated     event | expiry | close | time | count
-    WindowedAggregate   what is computed   count, sum, ..., percentiles, functions in Python
+    WindowedAggregate   what is computed   one of kernel/aggregates/
 
 Events come with two numbers: their *key* (PARTITION BY: windows of its own) and their *group* (PARTITION BY and GROUP
 BY together: what a row is about), so every group belongs to one key.
@@ -12,29 +12,18 @@ BY together: what a row is about), so every group belongs to one key.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
+from cepheid.kernel.aggregates.definition import PythonAggregate
 from cepheid.kernel.columns import Column, Int64s
 from cepheid.kernel.expression import Kind
 
 WindowKind = Literal["time", "count", "semantic", "session"]
 When = Literal["event", "expiry", "close", "time", "count"]
-WindowedFunction = Literal[
-    "count", "sum", "avg", "min", "max", "min_by", "max_by", "stddev_samp", "stddev_pop", "var_samp", "var_pop",
-    "percentile_cont", "percentile_disc", "count_distinct", "first", "last", "least", "greatest", "array_agg", "python",
-]  # fmt: skip
-
-MERGEABLE: frozenset[WindowedFunction] = frozenset(
-    ("count", "sum", "avg", "min", "max", "min_by", "max_by", "stddev_samp", "stddev_pop", "var_samp", "var_pop",
-     "first", "last")
-)  # fmt: skip
-"""Functions of two halves that can be had from what is known of each: panes will do, events need not be kept."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,21 +62,6 @@ class Evaluation:
     every: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class PythonAggregate:
-    """An aggregate of the user: with `remove` values leave one by one, with `merge` two states become one.
-
-    type: of its result.
-    """
-
-    init: Callable[[], Any]
-    add: Callable[[Any, Any], Any]
-    result: Callable[[Any], Any]
-    remove: Callable[[Any, Any], Any] | None = None
-    merge: Callable[[Any, Any], Any] | None = None
-    type: pa.DataType = field(default_factory=pa.float64)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WindowedAggregate:
     """One aggregate over the events of a group in a window.
@@ -97,7 +71,7 @@ class WindowedAggregate:
     by: the second column of min_by and max_by.  python: the functions of `python`.
     """
 
-    function: WindowedFunction
+    function: str
     column: str | None = None
     column_kind: Kind | None = None
     kind: Kind = "int"

@@ -30,7 +30,7 @@ from cepheid.execution.spark.spark_sql import active_session, describe_sql, run_
 from cepheid.execution.spark.watermarks import add_watermarks
 from cepheid.graph.node import EngineNode, PlanNode
 from cepheid.graph.operators import Changes, Filter, HostWindow, Project, Relation, Source, TableJoin, Union
-from cepheid.kernel.window import PythonAggregate
+from cepheid.kernel.aggregates.definition import PythonAggregate
 from cepheid.language.catalog import Catalog
 from cepheid.lookups import Database, Table
 from cepheid.placement.place_chains import place_chains

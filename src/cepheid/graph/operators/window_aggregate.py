@@ -11,6 +11,7 @@ from typing import ClassVar, Literal
 
 from cepheid.graph.classification import Classification
 from cepheid.graph.node import EngineNode, plan_node
+from cepheid.kernel.aggregates.catalog import find_aggregate
 from cepheid.kernel.window import Evaluation, Window, WindowedAggregate, WindowProgram
 
 CellKind = Literal["key", "group", "row", "aggregate", "start", "end", "moment", "rank", "sign", "evaluation"]
@@ -140,7 +141,7 @@ def show_evaluation(evaluation: Evaluation) -> str:
 
 def show_windowed(aggregate: WindowedAggregate) -> str:
     arguments = [aggregate.column or "*", *([aggregate.by] if aggregate.by else [])]
-    if aggregate.function in ("percentile_cont", "percentile_disc", "least", "greatest"):
+    if find_aggregate(aggregate.function).parameter is not None:
         arguments.append(f"{aggregate.parameter:g}")
     return f"{aggregate.function}({', '.join(arguments)})"
 

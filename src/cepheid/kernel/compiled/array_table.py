@@ -1,11 +1,11 @@
-"""Many arrays as one argument: a tables on which each array lies at a place known by its number.
+"""Many arrays as one argument: a table of addresses, in which each array has a number.
 
     tables = lay_out([edges, runs, times])      int64[3 * arrays]: address, rows, columns of each
     runs = int_table(tables, 1)                 inside a kernel: the array itself, not a copy
 
 A kernel of many small functions would otherwise hand dozens of arrays on with every call, several numbers each, which
-costs more than the work done.  The caller must hold the arrays for as long as the tables is used, and they must be
-C-contiguous; a kernel that needs larger ones returns, and is called with a new tables.
+costs more than the work done.  The caller must hold the arrays for as long as the table is used, and they must be
+C-contiguous; a kernel that needs larger ones returns, and is called with a new table.
 """
 
 from __future__ import annotations
@@ -83,13 +83,6 @@ def int_table(tables: Int64s, place: int) -> Any:
 
 
 @njit(cache=True)
-def int_rows(tables: Int64s, place: int, first: int, count: int) -> Any:
-    """Some rows of a table."""
-    width = tables[3 * place + 2]
-    return carray(_int64s_at(tables[3 * place] + 8 * width * first), (count, width))
-
-
-@njit(cache=True)
 def floats(tables: Int64s, place: int) -> Any:
     return carray(_floats_at(tables[3 * place]), tables[3 * place + 1])
 
@@ -97,12 +90,6 @@ def floats(tables: Int64s, place: int) -> Any:
 @njit(cache=True)
 def float_table(tables: Int64s, place: int) -> Any:
     return carray(_floats_at(tables[3 * place]), (tables[3 * place + 1], tables[3 * place + 2]))
-
-
-@njit(cache=True)
-def float_rows(tables: Int64s, place: int, first: int, count: int) -> Any:
-    width = tables[3 * place + 2]
-    return carray(_floats_at(tables[3 * place] + 8 * width * first), (count, width))
 
 
 @njit(cache=True)

@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from cepheid.errors import NotSupportedYet
 from cepheid.kernel.columns import Int64s
-from cepheid.kernel.compiled.aggregates import tabulate_aggregates
+from cepheid.kernel.compiled.pattern_aggregates import tabulate_aggregates
 from cepheid.kernel.compiled.register_code import CodeWriter
 from cepheid.kernel.expression import (
     Aggregate,

@@ -11,6 +11,7 @@ from cepheid.kernel.columns import Events, Int64s
 from cepheid.kernel.compiled.array_table import lay_out
 from cepheid.kernel.compiled.cell_store import GrowingRows
 from cepheid.kernel.compiled.evaluate import Cells, Machine
+from cepheid.kernel.compiled.pattern_aggregates import Sums, count_rare, make_sums
 from cepheid.kernel.compiled.register_code import CodeWriter
 from cepheid.kernel.compiled.sequence_advance import NO_ROOM, OVER_LIMIT, advance, chain_kept, room_needed, settle
 from cepheid.kernel.compiled.sequence_automaton import (
@@ -80,8 +81,7 @@ class RunPool:
         self._aggregates = len(plan.aggregates)
         self._runs = np.zeros((64, width), dtype=np.int64)
         self._nodes = np.zeros((64 if numbers[KEEPS_FIRSTS] else 1, 3), dtype=np.int64)
-        self._sums_i = np.zeros((64 * self._aggregates, 2), dtype=np.int64)
-        self._sums_f = np.zeros((64 * self._aggregates, 2), dtype=np.float64)
+        self._sums = make_sums(64 + 1, plan.aggregates)
         self._found = np.zeros((64, width), dtype=np.int64)
         self._links = GrowingRows(max(1, self._chains), np.int64)
         self._entries = GrowingRows(max(1, self._chains), np.int64)
@@ -95,6 +95,7 @@ class RunPool:
         if not len(events):
             return
         self._make_room_for(events)
+        self._expect_rare(cells, base, base + len(events))
         done, why = 0, NO_ROOM
         while done < len(events):
             arrays = self._arrays(times, machine, cells)
@@ -147,7 +148,7 @@ class RunPool:
         return marked != 0
 
     def write(self, kept: npt.NDArray[np.bool_], horizon: int) -> bytes:
-        """All runs, kept_runs by places among the kept events."""
+        """All runs, their events by places among the kept events."""
         places = np.cumsum(kept).astype(np.int64) - 1
         arrays = self._arrays()
         tables = lay_out(arrays, self._laid)
@@ -158,10 +159,11 @@ class RunPool:
     def restore(
         self, events: Events, plays: Int64s, kept_runs: bytes, times: Int64s, machine: Machine, cells: Cells
     ) -> None:
-        """Go on from runs that `write` kept_runs, in a new operator; the events are those that were kept."""
+        """Go on from runs that `write` wrote, in a new operator; the events are those that were kept."""
         if not len(events):
             return
         self._make_room_for(events)
+        self._expect_rare(cells, 0, len(events))
         written = np.frombuffer(kept_runs, dtype=np.int64).copy()
         runs, bound = count_written(written)
         self._grow_runs(runs)
@@ -176,14 +178,12 @@ class RunPool:
     def _arrays(
         self, times: Int64s = NO_TIMES, machine: Machine | None = None, cells: Cells | None = None
     ) -> list[npt.NDArray[Any]]:
-        """All that lies on the tables behind the plan, in the order of the places in sequence_runs.py."""
+        """All tables behind the plan, in the order of the places in sequence_runs.py."""
         where = np.full(max(1, len(self._plan.position_table)), -1, dtype=np.int64)
-        scratch_i = np.zeros((self._aggregates, 2), dtype=np.int64)
-        scratch_f = np.zeros((self._aggregates, 2), dtype=np.float64)
         links, entries = self._links.data, self._entries.data
-        store = [self._runs, self._nodes, self._sums_i, self._sums_f, self._keys, self._found, links, entries]
+        store = [self._runs, self._nodes, *self._sums, self._keys, self._found, links, entries]
         asked = [*machine, *cells] if machine is not None and cells is not None else []
-        return [*store, self._counters, where, scratch_i, scratch_f, times, *asked]
+        return [*store, self._counters, where, times, *asked]
 
     def _empty_lists(self, keys: int) -> npt.NDArray[np.int64]:
         lists = np.full((keys, 2 * self._lists + 2 + self._chains), -1, dtype=np.int64)
@@ -209,8 +209,16 @@ class RunPool:
 
     def _grow_runs(self, count: int) -> None:
         self._runs = _grow_rows(self._runs, RESERVED + count)
-        self._sums_i = _grow_rows(self._sums_i, len(self._runs) * self._aggregates)
-        self._sums_f = _grow_rows(self._sums_f, len(self._runs) * self._aggregates)
+        if self._aggregates:
+            integers, floats, rare = self._sums
+            integers = _grow_rows(integers, (len(self._runs) + 1) * self._aggregates)  # one more, to try an event out
+            floats = _grow_rows(floats, len(integers))
+            self._sums = Sums(integers, floats, _grow_rows(rare, len(integers)) if len(rare) else rare)
+
+    def _expect_rare(self, cells: Cells, begin: int, end: int) -> None:
+        """Make room for rare records, one for each row, if the events from begin to end may need them."""
+        if self._aggregates and not len(self._sums.rare) and count_rare(self._plan.aggregates, cells, begin, end):
+            self._sums = self._sums._replace(rare=_grow_rows(self._sums.rare, len(self._sums.integers)))
 
     def _tidy(self) -> None:
         """Elements of runs that are gone are dropped once there are many."""

@@ -19,20 +19,33 @@ import numpy as np
 from numba import njit
 
 from cepheid.kernel.columns import Int64s
-from cepheid.kernel.compiled.aggregates import add_event, is_equal, is_known, read_aggregate
 from cepheid.kernel.compiled.array_table import (
     flag_table,
     flags,
-    float_rows,
     float_table,
     floats,
-    int_rows,
     int_table,
     ints,
     small_ints,
     small_table,
 )
-from cepheid.kernel.compiled.evaluate import holds
+from cepheid.kernel.compiled.evaluate import Cells, Machine, holds
+from cepheid.kernel.compiled.exact_sums import RARE
+from cepheid.kernel.compiled.pattern_aggregates import (
+    BY,
+    COLUMN,
+    DISTINCT,
+    KIND,
+    MEMBERS,
+    Sums,
+    add_event,
+    clear_sums,
+    copy_sums,
+    is_equal,
+    is_known,
+    move_rare,
+    read_aggregate,
+)
 from cepheid.kernel.compiled.sequence_automaton import (
     ACCEPTS,
     ANY,
@@ -62,10 +75,10 @@ from cepheid.kernel.compiled.sequence_automaton import (
 (
     NUMBERS, EDGES, EDGE_BOUNDS, WANTS, WATCHED, LOOPS, ACCEPTING, REPEATED, CONDITION_BOUNDS, CONDITIONS, TESTS_ALONE,
     CONDITION_MASK, POSITION_BOUNDS, POSITIONS, POSITION_TABLE, FACT_BOUNDS, FACTS, FACT_TABLE, AGGREGATES, JUDGED,
-    RUNS, NODES, SUMS_I, SUMS_F, KEYS, FOUND, LINKS, ENTRIES, COUNTERS, WHERE, SCRATCH_I, SCRATCH_F, TIMES,
+    RUNS, NODES, SUMS_I, SUMS_F, SUMS_RARE, KEYS, FOUND, LINKS, ENTRIES, COUNTERS, WHERE, TIMES,
     CODE, CODE_BOUNDS, CODE_INTEGERS, CODE_FLOATS, RANKS, REGISTERS_I, REGISTERS_F, REGISTERS_VALID, TROUBLE, BY_RANK,
     FACTS_I, FACTS_F, FACTS_VALID, CELLS_I, CELLS_I_VALID, CELLS_F, CELLS_F_VALID,
-) = range(50)  # fmt: skip
+) = range(49)  # fmt: skip
 
 # columns of a run
 LINK, DEADLINE, BOUND, FLAGS, TAIL, FIRST, LASTS = range(7)
@@ -189,14 +202,14 @@ def copy_run(tables: Int64s, target: int, source: int) -> None:
     runs = int_table(tables, RUNS)
     for column in range(runs.shape[1]):
         runs[target, column] = runs[source, column]
-    aggregates = int_table(tables, AGGREGATES).shape[0]
-    if aggregates:
-        sums_i, sums_f = int_table(tables, SUMS_I), float_table(tables, SUMS_F)
-        for aggregate in range(aggregates):
-            to, out_of = target * aggregates + aggregate, source * aggregates + aggregate
-            for half in range(2):
-                sums_i[to, half] = sums_i[out_of, half]
-                sums_f[to, half] = sums_f[out_of, half]
+    count = int_table(tables, AGGREGATES).shape[0]
+    if count:
+        sums = sums_of(tables)
+        for aggregate in range(count):
+            row = target * count + aggregate
+            copy_sums(sums, source * count + aggregate, row)
+            if sums.floats.shape[1] > 0 and sums.floats[row, RARE] > 0.0:
+                move_rare(sums, row, row)
 
 
 @njit(cache=True)
@@ -210,10 +223,34 @@ def clear_run(tables: Int64s, run: int, event: int, time: int) -> None:
     runs[run, FIRST] = event
     for column in range(LASTS, runs.shape[1]):
         runs[run, column] = -1
-    aggregates = int_table(tables, AGGREGATES).shape[0]
-    if aggregates:
-        int_rows(tables, SUMS_I, run * aggregates, aggregates)[:] = 0
-        float_rows(tables, SUMS_F, run * aggregates, aggregates)[:] = 0.0
+    count = int_table(tables, AGGREGATES).shape[0]
+    if count:
+        sums = sums_of(tables)
+        for aggregate in range(count):
+            clear_sums(sums, run * count + aggregate)
+
+
+@njit(cache=True, forceinline=True)
+def sums_of(tables: Int64s) -> Sums:
+    return Sums(int_table(tables, SUMS_I), float_table(tables, SUMS_F), float_table(tables, SUMS_RARE))
+
+
+@njit(cache=True, forceinline=True)
+def cells_of(tables: Int64s) -> Cells:
+    return Cells(
+        int_table(tables, CELLS_I), flag_table(tables, CELLS_I_VALID), float_table(tables, CELLS_F),
+        flag_table(tables, CELLS_F_VALID),
+    )  # fmt: skip
+
+
+@njit(cache=True, forceinline=True)
+def machine_of(tables: Int64s) -> Machine:
+    return Machine(
+        small_table(tables, CODE), small_ints(tables, CODE_BOUNDS), ints(tables, CODE_INTEGERS),
+        floats(tables, CODE_FLOATS), ints(tables, RANKS), ints(tables, REGISTERS_I), floats(tables, REGISTERS_F),
+        flags(tables, REGISTERS_VALID), ints(tables, TROUBLE), ints(tables, BY_RANK), ints(tables, FACTS_I),
+        floats(tables, FACTS_F), flags(tables, FACTS_VALID),
+    )  # fmt: skip
 
 
 # --- conditions ------------------------------------------------------------------------------------------
@@ -274,19 +311,19 @@ def locate(tables: Int64s, run: int, position: int, tested: int, event: int) -> 
 def is_new(tables: Int64s, run: int, aggregate: int, event: int) -> bool:
     """DISTINCT: has no element before the same value?"""
     table = int_table(tables, AGGREGATES)
-    column, kind = table[aggregate, 2], table[aggregate, 3]
-    if not table[aggregate, 6] or column < 0 or table[aggregate, 4] >= 0:
+    column, kind = table[aggregate, COLUMN], table[aggregate, KIND]
+    if not table[aggregate, DISTINCT] or column < 0 or table[aggregate, BY] >= 0:
         return True
-    integers_valid, floats_valid = flag_table(tables, CELLS_I_VALID), flag_table(tables, CELLS_F_VALID)
-    if not is_known(column, kind, event, integers_valid, floats_valid):
+    cells = cells_of(tables)
+    if not is_known(column, kind, event, cells):
         return True
     nodes, node = int_table(tables, NODES), int_table(tables, RUNS)[run, TAIL]
     while node >= 0:
         other = nodes[node, EVENT]
         if (
-            (table[aggregate, 1] >> nodes[node, LABEL]) & 1
-            and is_known(column, kind, other, integers_valid, floats_valid)
-            and is_equal(column, kind, other, event, int_table(tables, CELLS_I), float_table(tables, CELLS_F))
+            (table[aggregate, MEMBERS] >> nodes[node, LABEL]) & 1
+            and is_known(column, kind, other, cells)
+            and is_equal(column, kind, other, event, cells)
         ):
             return False
         node = nodes[node, PARENT]
@@ -294,37 +331,29 @@ def is_new(tables: Int64s, run: int, aggregate: int, event: int) -> bool:
 
 
 @njit(cache=True)
-def add_element(tables: Int64s, aggregate: int, event: int, state_i: Any, state_f: Any) -> None:
-    add_event(
-        int_table(tables, AGGREGATES), aggregate, event, state_i, state_f, int_table(tables, CELLS_I),
-        flag_table(tables, CELLS_I_VALID), float_table(tables, CELLS_F), flag_table(tables, CELLS_F_VALID),
-        ints(tables, RANKS), ints(tables, TROUBLE),
-    )  # fmt: skip
+def add_element(tables: Int64s, aggregate: int, row: int, event: int) -> None:
+    """A rare record has the number of its row."""
+    table, ranks = int_table(tables, AGGREGATES), ints(tables, RANKS)
+    add_event(table, aggregate, row, event, sums_of(tables), row, cells_of(tables), ranks)
 
 
 @njit(cache=True)
 def read_facts(tables: Int64s, run: int, condition: int, tested: int, event: int) -> None:
     """Write the aggregates that a condition reads into the machine's facts."""
     bounds, facts, table = ints(tables, FACT_BOUNDS), ints(tables, FACTS), int_table(tables, AGGREGATES)
+    sums, cells, machine = sums_of(tables), cells_of(tables), machine_of(tables)
     count = table.shape[0]
     for place in range(bounds[condition], bounds[condition + 1]):
         slot = facts[place]
         aggregate, before = int_table(tables, FACT_TABLE)[slot, 0], int_table(tables, FACT_TABLE)[slot, 1]
-        state_i, state_f = int_rows(tables, SUMS_I, run * count, count), float_rows(tables, SUMS_F, run * count, count)
-        if not before and (table[aggregate, 1] >> tested) & 1:
-            scratch_i, scratch_f = int_table(tables, SCRATCH_I), float_table(tables, SCRATCH_F)
-            for half in range(2):
-                scratch_i[aggregate, half] = state_i[aggregate, half]
-                scratch_f[aggregate, half] = state_f[aggregate, half]
+        row = run * count + aggregate
+        if not before and (table[aggregate, MEMBERS] >> tested) & 1:
+            spare = sums.integers.shape[0] - count + aggregate  # the last way is that of no run
+            copy_sums(sums, row, spare)
             if is_new(tables, run, aggregate, event):
-                add_element(tables, aggregate, event, scratch_i, scratch_f)
-            state_i, state_f = scratch_i, scratch_f
-        read_aggregate(
-            table, aggregate, state_i, state_f, slot, int_table(tables, CELLS_I),
-            flag_table(tables, CELLS_I_VALID), float_table(tables, CELLS_F),
-            flag_table(tables, CELLS_F_VALID), ints(tables, FACTS_I), floats(tables, FACTS_F),
-            flags(tables, FACTS_VALID),
-        )  # fmt: skip
+                add_element(tables, aggregate, spare, event)
+            row = spare
+        read_aggregate(table, aggregate, row, sums, cells, slot, machine)
 
 
 @njit(cache=True)
@@ -344,13 +373,7 @@ def all_hold(tables: Int64s, run: int, tested: int, event: int) -> bool:
             where[positions[at]] = locate(tables, run, positions[at], tested, event)
         if ints(tables, FACT_BOUNDS)[condition] < ints(tables, FACT_BOUNDS)[condition + 1]:
             read_facts(tables, run, condition, tested, event)
-        if not holds(
-            condition, where, small_table(tables, CODE), small_ints(tables, CODE_BOUNDS), ints(tables, CODE_INTEGERS),
-            floats(tables, CODE_FLOATS), ints(tables, RANKS), ints(tables, REGISTERS_I), floats(tables, REGISTERS_F),
-            flags(tables, REGISTERS_VALID), ints(tables, TROUBLE), ints(tables, BY_RANK), ints(tables, FACTS_I),
-            floats(tables, FACTS_F), flags(tables, FACTS_VALID), int_table(tables, CELLS_I),
-            flag_table(tables, CELLS_I_VALID), float_table(tables, CELLS_F), flag_table(tables, CELLS_F_VALID),
-        ):  # fmt: skip
+        if not holds(condition, where, machine_of(tables), cells_of(tables)):
             return False
     return True
 
@@ -372,12 +395,8 @@ def bind_event(tables: Int64s, run: int, variable: int, event: int) -> None:
     runs, table = int_table(tables, RUNS), int_table(tables, AGGREGATES)
     count = table.shape[0]
     for aggregate in range(count):
-        if (table[aggregate, 1] >> variable) & 1 and is_new(tables, run, aggregate, event):
-            state_i, state_f = (
-                int_rows(tables, SUMS_I, run * count, count),
-                float_rows(tables, SUMS_F, run * count, count),
-            )
-            add_element(tables, aggregate, event, state_i, state_f)
+        if (table[aggregate, MEMBERS] >> variable) & 1 and is_new(tables, run, aggregate, event):
+            add_element(tables, aggregate, run * count + aggregate, event)
     kept = ints(tables, REPEATED)[variable]
     if kept >= 0:
         nodes, counters = int_table(tables, NODES), ints(tables, COUNTERS)

@@ -7,6 +7,7 @@ import numpy as np
 from cepheid.kernel.columns import Column, Events, Int64s, Interner
 from cepheid.kernel.compiled.join import CompiledJoin
 from cepheid.kernel.compiled.key_index import KeyIndex
+from cepheid.kernel.compiled.match_aggregates import aggregate_matches
 from cepheid.kernel.compiled.positions import navigate_matches, tabulate_positions
 from cepheid.kernel.compiled.row_index import warm_up_row_index
 from cepheid.kernel.compiled.row_pattern import CompiledRowPattern
@@ -35,6 +36,9 @@ def compile_kernels() -> None:
     CompiledRowPattern(RowPatternProgram(Term("a"), ()), Interner()).replay(
         Events(times, keys), np.zeros(2, dtype=np.bool_), np.zeros(2, dtype=np.bool_), np.zeros(1, dtype=np.int64)
     )
+    measure = WindowedAggregate(function="sum", column="x", column_kind="float", kind="float")
+    flags = np.ones(len(found.events), dtype=np.uint8)
+    aggregate_matches(measure, flags, flags, found, {"x": Column(np.zeros(len(flags)))}, Interner())
     navigate_matches(tabulate_positions([Position()], found.variables), 0, found.labels, found.begins, found.ends)
     warm_up_sequences(events, later)
     warm_up_row_index()

@@ -1,6 +1,6 @@
 """The reference twin of the window kernel: it waits for the end, then thinks slowly.
 
-    events  --by key-->  evaluations (window_evaluations.py)  --by group-->  rows  --window_folds.py-->  values
+    events  --by key-->  evaluations (window_evaluations.py)  --by group-->  rows  --aggregates/-->  values
 
 It keeps everything and gives everything at once, so it needs neither a horizon nor snapshots.
 
@@ -16,11 +16,12 @@ from typing import Any
 
 import numpy as np
 
+from cepheid.kernel.aggregates.catalog import find_aggregate
+from cepheid.kernel.aggregates.definition import FoldOptions, fold_values
 from cepheid.kernel.columns import Column, Int64s, Interner
 from cepheid.kernel.expression import Kind
 from cepheid.kernel.reference.operators import plain_values
 from cepheid.kernel.reference.window_evaluations import Event, View, WindowEvaluation, list_evaluations
-from cepheid.kernel.reference.window_folds import fold_window
 from cepheid.kernel.window import (
     AnswerColumn,
     ListColumn,
@@ -30,8 +31,6 @@ from cepheid.kernel.window import (
     WindowProgram,
     WindowRows,
 )
-
-LISTS = ("least", "greatest", "array_agg")
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,25 +112,28 @@ class ReferenceWindows:
             ends=_int64s(row.view.end for row in rows),
             evaluations=_int64s(row.evaluation for row in rows),
             signs=np.array([row.sign for row in rows], dtype=np.int8) if program.shows == "changes" else None,
-            values=tuple(self._summarise_all(aggregate, rows, batches) for aggregate in program.aggregates),
+            values=tuple(self._fold_all(aggregate, rows, batches) for aggregate in program.aggregates),
         )
 
-    def _summarise_all(
+    def _fold_all(
         self, aggregate: WindowedAggregate, rows: Sequence[_Row], batches: Sequence[WindowEvents]
     ) -> AnswerColumn:
         column = self._read_column(aggregate.column, aggregate.column_kind, batches)
         by = self._read_column(aggregate.by, aggregate.by_kind, batches)
+        definition = find_aggregate(aggregate.function)
+        options = FoldOptions(aggregate.kind, aggregate.column_kind, aggregate.parameter, aggregate.python)
         answers = [
-            fold_window(
-                aggregate,
+            fold_values(
+                definition,
                 [column[event.index] if aggregate.column else True for event in row.members],
                 [by[event.index] for event in row.members] if aggregate.by else None,
+                options,
             )
             for row in rows
         ]
         if aggregate.function == "python":
             return ObjectColumn(answers)
-        if aggregate.function in LISTS:
+        if definition.gives_list:
             items = [item for answer in answers for item in answer or ()]
             ends = np.cumsum([len(answer or ()) for answer in answers], dtype=np.int64)
             valid = np.array([answer is not None for answer in answers], dtype=np.uint8)

@@ -14,8 +14,8 @@ from typing import TypeGuard
 from sqlglot import exp
 
 from cepheid.errors import InvalidQuery, NotSupportedYet, TypeMismatch
-from cepheid.kernel.expression import Aggregate, AggregateFunction, Kind
-from cepheid.language.expressions.aggregates import FUNCTIONS, NUMERIC, OF_NUMBERS, only_where
+from cepheid.kernel.expression import Aggregate
+from cepheid.language.expressions.aggregates import find_definition, only_where
 from cepheid.language.expressions.scope import InputColumn
 from cepheid.language.parsing.parser import span_of
 from cepheid.language.patterns.elements import Element
@@ -58,25 +58,25 @@ def bind_aggregate(node: exp.AggFunc, over: Element, scope: SequenceScope) -> Ag
     before = {element.kind == "earlier" for element in elements}
     if len(before) > 1:
         raise InvalidQuery("the aggregate mixes different elements", span=span_of(node), hint="write b[..i-1] for each")
-    function = FUNCTIONS.get(type(node))
-    if function is None:
+    definition = find_definition(node, "measures")
+    if definition is None:
         raise NotSupportedYet(f"the aggregate {node.sql_name()} over elements of a term", span=span_of(node))
     distinct = isinstance(node.this, exp.Distinct)
     arguments = [*(node.this.expressions if distinct else [node.this]), node.args.get("expression")]
     arguments = [argument for argument in arguments if argument is not None]
-    if len(arguments) != (2 if function in ("min_by", "max_by") else 1):
+    if len(arguments) != (2 if definition.has_measure else 1):
         raise InvalidQuery(f"{node.sql_name()} has the wrong number of arguments", span=span_of(node))
     value = _read_argument(arguments[0], node, over, scope)
     measure = _read_argument(arguments[1], node, over, scope) if len(arguments) == 2 else None
-    if value is None and function != "count":
+    if value is None and definition.name != "count":
         raise InvalidQuery(f"{node.sql_name()} needs a column", span=span_of(node))
-    if value is not None and function in OF_NUMBERS and not any(check(value.type) for check in NUMERIC):
+    if value is not None and not definition.accepts(value.type):
         raise TypeMismatch(f'"{value.name}" of type {value.type} cannot be summed', span=span_of(node))
     return Aggregate(
-        function=function,
+        function=definition.name,
         column=None if value is None else value.layout,
         column_kind=None if value is None else value.kind,
-        kind=_result_kind(function, value),
+        kind=definition.kind_of_answer((value.kind if value is not None else None) or "float"),
         variables=(over.variable,),
         by=None if measure is None else measure.layout,
         by_kind=None if measure is None else measure.kind,
@@ -104,11 +104,3 @@ def _read_argument(written: exp.Expr, node: exp.Expr, over: Element, scope: Sequ
         return source.compute(plain.sql(dialect="trino", comments=False))
     except InvalidQuery as problem:
         raise InvalidQuery(problem.message, span=span_of(written), hint=problem.hint) from None
-
-
-def _result_kind(function: AggregateFunction, value: InputColumn | None) -> Kind:
-    if function == "count":
-        return "int"
-    if function in ("sum", "min", "max", "min_by", "max_by") and value is not None and value.kind is not None:
-        return value.kind
-    return "float"

@@ -24,7 +24,8 @@ from cepheid.errors import CepheidError, InvalidQuery, NotSupportedYet, UnknownC
 from cepheid.graph.cell_types import type_of_window_cell
 from cepheid.graph.operators import Project, WindowAggregate
 from cepheid.graph.operators.window_aggregate import KEPT, Arrangement, SortTerm, WindowCell
-from cepheid.kernel.window import Evaluation, PythonAggregate, WindowedAggregate, WindowProgram
+from cepheid.kernel.aggregates.definition import PythonAggregate
+from cepheid.kernel.window import Evaluation, WindowedAggregate, WindowProgram
 from cepheid.language.parsing.dialect import CHANGES, OUTPUT
 from cepheid.language.parsing.places import span_of
 from cepheid.language.parsing.syntax import ChangeStream, OutputClause, StreamWindowClause

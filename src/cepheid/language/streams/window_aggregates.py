@@ -11,35 +11,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import cast
 
 import pyarrow as pa
 from sqlglot import exp
 
 from cepheid.errors import InvalidQuery, NotSupportedYet, TypeMismatch
 from cepheid.graph.cell_types import type_of_windowed
+from cepheid.kernel.aggregates.catalog import find_aggregate
+from cepheid.kernel.aggregates.definition import PythonAggregate
 from cepheid.kernel.columns import kind_of
 from cepheid.kernel.expression import Kind
-from cepheid.kernel.window import PythonAggregate, WindowedAggregate, WindowedFunction
-from cepheid.language.expressions.aggregates import FUNCTIONS as PATTERN_FUNCTIONS
-from cepheid.language.expressions.aggregates import OTHERS, only_where
+from cepheid.kernel.window import WindowedAggregate
+from cepheid.language.expressions.aggregates import OTHERS, find_definition, only_where
 from cepheid.language.parsing.places import span_of
 from cepheid.language.streams.stream_layout import StreamLayout
 
-FUNCTIONS: dict[type[exp.Expr], WindowedFunction] = {
-    **cast(dict[type[exp.Expr], WindowedFunction], PATTERN_FUNCTIONS),
-    exp.First: "first", exp.FirstValue: "first", exp.Last: "last", exp.LastValue: "last", exp.AnyValue: "first",
-    exp.Median: "percentile_cont", exp.Quantile: "percentile_cont", exp.PercentileCont: "percentile_cont",
-    exp.ApproxDistinct: "count_distinct", exp.PercentileDisc: "percentile_disc", exp.ApproxQuantile: "percentile_disc",
-}  # fmt: skip
-NAMED: dict[str, WindowedFunction] = {
-    "QUANTILE_CONT": "percentile_cont", "QUANTILE_DISC": "percentile_disc", "PERCENTILE": "percentile_cont",
-    "APPROX_PERCENTILE": "percentile_disc", "EVERY": "min", "FIRST": "first", "LAST": "last",
-}  # fmt: skip
-OF_NUMBERS = ("sum", "avg", "stddev_samp", "stddev_pop", "var_samp", "var_pop", "percentile_cont")
-DECIMAL_ANSWERS = ("sum", "min", "max", "first", "last", "min_by", "max_by", "percentile_disc")
 WIDEST_DECIMAL = 18  # digits that surely fit 64 bits
-SHARES = ("percentile_cont", "percentile_disc")
 ARGUMENTS_HINT = "see docs/reference/windows.md for the aggregates of windows"
 
 
@@ -56,7 +43,7 @@ class BoundAggregate:
 @dataclass(frozen=True, slots=True)
 class _Written:
     node: exp.Expr
-    function: WindowedFunction
+    function: str
     argument: exp.Expr | None
     by: exp.Expr | None = None
     parameter: exp.Expr | None = None
@@ -68,7 +55,8 @@ def is_windowed_aggregate(node: exp.Expr, python: Mapping[str, PythonAggregate])
     if isinstance(node, exp.Filter | exp.WithinGroup | exp.IgnoreNulls | exp.RespectNulls):
         return True
     if isinstance(node, exp.Anonymous):
-        return node.name.upper() in (*NAMED, *OTHERS) or node.name.lower() in python
+        is_known = find_definition(node, "window") is not None or node.name.upper() in OTHERS
+        return is_known or node.name.lower() in python
     return isinstance(node, exp.AggFunc | exp.First | exp.Last | exp.FirstValue | exp.LastValue | exp.ApproxQuantile)
 
 
@@ -101,25 +89,25 @@ def _read_call(call: exp.Expr, node: exp.Expr) -> _Written:
         call.this, exp.First | exp.Last | exp.FirstValue | exp.LastValue
     ):
         call = call.this
-    function = NAMED.get(call.name.upper()) if isinstance(call, exp.Anonymous) else FUNCTIONS.get(type(call))
-    if function is None:
+    definition = find_definition(call, "window")
+    if definition is None:
         name = call.name.upper() if isinstance(call, exp.Anonymous) else _name_of(call)
         raise NotSupportedYet(f"the aggregate {name} over a window", span=span_of(node), hint=ARGUMENTS_HINT)
     arguments = _list_arguments(call)
     if isinstance(call, exp.Median):
         arguments.append(exp.Literal.number("0.5"))
-    if function in SHARES:
+    if definition.parameter == "share":
         if len(arguments) != 2:
             raise InvalidQuery(
                 f"{_name_of(call)} needs a column and a share",
                 span=span_of(node),
                 hint="for example quantile_cont(x, 0.9)",
             )
-        return _Written(node, function, arguments[0], parameter=arguments[1])
-    return _read_plain(call, node, function, arguments)
+        return _Written(node, definition.name, arguments[0], parameter=arguments[1])
+    return _read_plain(call, node, definition.name, arguments)
 
 
-def _read_plain(call: exp.Expr, node: exp.Expr, function: WindowedFunction, arguments: list[exp.Expr]) -> _Written:
+def _read_plain(call: exp.Expr, node: exp.Expr, function: str, arguments: list[exp.Expr]) -> _Written:
     of_logic = isinstance(call, exp.LogicalAnd | exp.LogicalOr) or (
         isinstance(call, exp.Anonymous) and call.name.upper() == "EVERY"
     )
@@ -144,7 +132,7 @@ def _read_plain(call: exp.Expr, node: exp.Expr, function: WindowedFunction, argu
         return _Written(node, function, None)
     if function in ("min", "max") and len(more) == 1 and not of_logic:
         return _Written(node, "least" if function == "min" else "greatest", first, parameter=more[0])
-    if function in ("min_by", "max_by"):
+    if find_aggregate(function).has_measure:
         if len(more) != 1:
             raise InvalidQuery(f"{_name_of(call)} needs two columns", span=span_of(node))
         return _Written(node, function, first, by=more[0])
@@ -161,18 +149,18 @@ def _read_plain(call: exp.Expr, node: exp.Expr, function: WindowedFunction, argu
 
 def _read_within_group(call: exp.WithinGroup, node: exp.Expr) -> _Written:
     inner = call.this
-    function = FUNCTIONS.get(type(inner)) if not isinstance(inner, exp.Anonymous) else NAMED.get(inner.name.upper())
+    definition = find_definition(inner, "window")
     terms = call.expression.expressions if call.expression is not None else []
-    if function not in SHARES or len(terms) != 1:
+    if definition is None or definition.parameter != "share" or len(terms) != 1:
         raise NotSupportedYet(f'"{call.sql()}" over a window', span=span_of(node), hint=ARGUMENTS_HINT)
     (share, *_) = _list_arguments(inner)
     (term,) = terms
     column = term.this if isinstance(term, exp.Ordered) else term
     if isinstance(term, exp.Ordered) and term.args.get("desc"):
         share = exp.Sub(this=exp.Literal.number(1), expression=share.copy())
-        if function == "percentile_disc":
+        if definition.name == "percentile_disc":
             raise NotSupportedYet("percentile_disc in descending order", span=span_of(node), hint="order it ascending")
-    return _Written(node, function, column, parameter=share)
+    return _Written(node, definition.name, column, parameter=share)
 
 
 def _list_arguments(call: exp.Expr) -> list[exp.Expr]:
@@ -190,7 +178,7 @@ def _name_of(call: exp.Expr) -> str:
 
 def _filter(written: _Written, condition: exp.Expr) -> _Written:
     """Leave other events out by making their values null."""
-    if written.function in ("array_agg", "first", "last"):
+    if find_aggregate(written.function).keeps_nulls:
         raise NotSupportedYet(
             f"FILTER on {written.function}", span=span_of(written.node), hint="it keeps nulls: filter in a subquery"
         )
@@ -207,7 +195,7 @@ def _bind(written: _Written, layout: StreamLayout) -> BoundAggregate:
     if written.argument is None:
         return BoundAggregate(WindowedAggregate(function="count"), pa.int64())
     scale = 0
-    if written.function in DECIMAL_ANSWERS:
+    if _gives_decimals(written):
         written, scale = _scale_decimals(written, layout)
     assert written.argument is not None, "it had one"
     column, arrow_type = _read_argument(written.argument, written, layout)
@@ -218,7 +206,7 @@ def _bind(written: _Written, layout: StreamLayout) -> BoundAggregate:
         function=written.function,
         column=column,
         column_kind=kind,
-        kind=_result_kind(written.function, kind),
+        kind=find_aggregate(written.function).kind_of_answer(kind),
         by=by,
         by_kind=None if by_type is None else _kind_of(by_type),
         parameter=_read_parameter(written),
@@ -235,6 +223,12 @@ def _scale_decimals(written: _Written, layout: StreamLayout) -> tuple[_Written, 
     factor = exp.Literal.number(str(10**arrow_type.scale))
     whole = exp.cast(exp.Mul(this=exp.paren(written.argument.copy()), expression=factor), "BIGINT")
     return replace(written, argument=whole), arrow_type.scale
+
+
+def _gives_decimals(written: _Written) -> bool:
+    """Is the answer for decimals a decimal?"""
+    definition = find_aggregate(written.function)
+    return definition.gives in ("value", "sum") and not definition.gives_list
 
 
 def put_scale_back(answer: exp.Expr, scale: int) -> exp.Expr:
@@ -263,7 +257,7 @@ def _read_argument(argument: exp.Expr, written: _Written, layout: StreamLayout) 
     column, arrow_type = layout.read(argument)
     if pa.types.is_decimal(arrow_type):
         columns = [layout.read(inner)[1] for inner in argument.find_all(exp.Column)]
-        if not any(pa.types.is_decimal(each) for each in columns) or written.function not in DECIMAL_ANSWERS:
+        if not any(pa.types.is_decimal(each) for each in columns) or not _gives_decimals(written):
             return layout.read_double(argument)
     if written.function == "count" and kind_of(arrow_type) is None:
         return layout.read(
@@ -291,12 +285,7 @@ def _check_type(written: _Written, arrow_type: pa.DataType) -> None:
     place = span_of(written.argument) or span_of(written.node)
     shown = written.argument.sql()
     kind = kind_of(arrow_type)
-    allowed: tuple[str | None, ...] = ("int", "float")
-    if written.function in ("sum", "avg"):
-        allowed = ("int", "float", "duration")
-    elif written.function == "percentile_cont":
-        allowed = ("int", "float", "time", "duration")
-    if written.function in OF_NUMBERS and kind not in allowed:
+    if kind not in find_aggregate(written.function).takes:
         raise TypeMismatch(f'"{shown}" of type {arrow_type} is no number', span=place)
     if written.of_logic and kind != "bool":
         raise TypeMismatch(f'"{shown}" of type {arrow_type} is neither true nor false', span=place)
@@ -307,7 +296,7 @@ def _read_parameter(written: _Written) -> float:
         return 0.0
     place = span_of(written.parameter) or span_of(written.node)
     value = _read_number(written.parameter)
-    if written.function in SHARES:
+    if find_aggregate(written.function).parameter == "share":
         if value is None or not 0 <= value <= 1:
             raise InvalidQuery(
                 f"a percentile is a number from 0 to 1, not {written.parameter.sql()}",
@@ -333,16 +322,3 @@ def _read_number(expression: exp.Expr) -> float | None:
             left, right = _read_number(difference.left), _read_number(difference.right)
             return None if left is None or right is None else left - right
     return None
-
-
-def _result_kind(function: WindowedFunction, column: Kind) -> Kind:
-    match function:
-        case "count" | "count_distinct":
-            return "int"
-        case "sum":
-            return column
-        case "avg" | "percentile_cont":
-            return column if column in ("time", "duration") else "float"
-        case "stddev_samp" | "stddev_pop" | "var_samp" | "var_pop":
-            return "float"
-    return column

@@ -14,19 +14,20 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy.typing as npt
 
+from cepheid.kernel.aggregates.catalog import find_aggregate
 from cepheid.kernel.columns import Int64s, Interner
 from cepheid.kernel.compiled.window_aggregates.cells import Columns
 from cepheid.kernel.compiled.window_aggregates.counts import CountBank
 from cepheid.kernel.compiled.window_aggregates.distinct import DistinctBank
 from cepheid.kernel.compiled.window_aggregates.ends import FirstBank, LastBank
 from cepheid.kernel.compiled.window_aggregates.extremes import ExtremeBank
-from cepheid.kernel.compiled.window_aggregates.float_sums import VARIANCES, FloatSumBank
+from cepheid.kernel.compiled.window_aggregates.float_sums import FloatSumBank
 from cepheid.kernel.compiled.window_aggregates.integer_sums import IntegerSumBank
 from cepheid.kernel.compiled.window_aggregates.lists import ListBank
 from cepheid.kernel.compiled.window_aggregates.python_functions import PythonBank
 from cepheid.kernel.compiled.window_aggregates.ranked import RankedBank
 from cepheid.kernel.compiled.window_steps import StepList
-from cepheid.kernel.window import AnswerColumn, WindowedAggregate, WindowedFunction
+from cepheid.kernel.window import AnswerColumn, WindowedAggregate
 
 
 class Bank(Protocol):
@@ -57,44 +58,49 @@ class Family:
 
 
 def _claim_integer_sum(aggregate: WindowedAggregate, aggregates: tuple[WindowedAggregate, ...]) -> Hashable:
-    return None if aggregate.column_kind == "float" else _claim_sum(aggregate, aggregates, ("sum", "avg"))
+    return None if aggregate.column_kind == "float" else _claim_sum(aggregate, aggregates, ("sums",))
 
 
 def _claim_float_sum(aggregate: WindowedAggregate, aggregates: tuple[WindowedAggregate, ...]) -> Hashable:
     """Also the variances of integers."""
-    of_floats: tuple[WindowedFunction, ...] = ("sum", "avg", *VARIANCES)
-    return _claim_sum(aggregate, aggregates, of_floats if aggregate.column_kind == "float" else VARIANCES)
+    return _claim_sum(
+        aggregate, aggregates, ("sums", "variances") if aggregate.column_kind == "float" else ("variances",)
+    )
 
 
 def _claim_sum(
-    aggregate: WindowedAggregate, aggregates: tuple[WindowedAggregate, ...], functions: tuple[WindowedFunction, ...]
+    aggregate: WindowedAggregate, aggregates: tuple[WindowedAggregate, ...], families: tuple[str, ...]
 ) -> Hashable:
     """Of values that are added up anyway the count is known, too."""
-    if aggregate.function == "count" and aggregate.column is not None:
-        is_added_up = any(other.column == aggregate.column and other.function in functions for other in aggregates)
+    if _family_of(aggregate) == "count" and aggregate.column is not None:
+        is_added_up = any(other.column == aggregate.column and _family_of(other) in families for other in aggregates)
         return aggregate.column if is_added_up else None
-    return aggregate.column if aggregate.function in functions else None
+    return aggregate.column if _family_of(aggregate) in families else None
 
 
-def _claim_alone(*functions: WindowedFunction) -> Claim:
+def _claim_alone(family: str) -> Claim:
     """Each aggregate for itself."""
-    return lambda aggregate, _: aggregate if aggregate.function in functions else None
+    return lambda aggregate, _: aggregate if _family_of(aggregate) == family else None
 
 
-def _claim_by_column(*functions: WindowedFunction) -> Claim:
-    return lambda aggregate, _: aggregate.column if aggregate.function in functions else None
+def _claim_by_column(family: str) -> Claim:
+    return lambda aggregate, _: aggregate.column if _family_of(aggregate) == family else None
+
+
+def _family_of(aggregate: WindowedAggregate) -> str:
+    return find_aggregate(aggregate.function).family
 
 
 FAMILIES = (
     Family(_claim_integer_sum, IntegerSumBank),
     Family(_claim_float_sum, FloatSumBank),
     Family(_claim_alone("count"), CountBank),
-    Family(_claim_alone("min", "max", "min_by", "max_by"), ExtremeBank),
+    Family(_claim_alone("extreme"), ExtremeBank),
     Family(_claim_alone("first"), FirstBank),
     Family(_claim_alone("last"), LastBank),
-    Family(_claim_by_column("percentile_cont", "percentile_disc", "least", "greatest"), RankedBank),
-    Family(_claim_alone("count_distinct"), DistinctBank),
-    Family(_claim_alone("array_agg"), ListBank),
+    Family(_claim_by_column("ranked"), RankedBank),
+    Family(_claim_alone("distinct"), DistinctBank),
+    Family(_claim_alone("list"), ListBank),
     Family(_claim_alone("python"), PythonBank),
 )
 

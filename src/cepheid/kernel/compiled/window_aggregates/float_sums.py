@@ -1,20 +1,10 @@
 """sum, avg, standard deviation, variance (and count) of one column of floats; of integers the latter two.
 
-A slot has one record:
-
-    count | place of its rare record | sum (three floats) | sum of squares (four; only if a variance is asked for)
-
-Values that would spoil a sum for ever are kept out of it.  A slot that holds such values has a rare record besides:
-
-    how many | NaNs | infinities | negative infinities | for each class of huge values: sum and sum of squares
-
-A class is a range of 64 exponents, so narrow that sums in it are exact; and huge values are divided by 2**560, so that
-sums of them do not overflow on the way.  When a NaN or 1e308 has left the window, its trace has left too.
+A slot has one record of kernel/compiled/exact_sums.py; rare records are few and lie in a table of their own.
 """
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -22,29 +12,34 @@ import numpy.typing as npt
 from numba import njit
 
 from cepheid.kernel.columns import Column, Flags, Floats, Int64s, Interner
-from cepheid.kernel.compiled.window_aggregates.cells import FLOATS, NO_FLOATS, Columns, read_cells
-from cepheid.kernel.compiled.window_aggregates.exact_floats import (
-    add_to_squares,
-    add_to_sum,
-    add_to_triple,
-    multiply_exactly,
-    squared_deviations,
-    tidy,
-    tidy_squares,
+from cepheid.kernel.compiled.exact_floats import add_to_squares, add_to_sum
+from cepheid.kernel.compiled.exact_sums import (
+    COUNT,
+    LARGEST,
+    RARE,
+    RARE_COUNT,
+    RARE_WIDTH,
+    SQUARES,
+    SUM,
+    WIDTH,
+    add_integer,
+    add_number,
+    add_rare,
+    add_rare_of_pane,
+    finish_variances,
+    read_deviations,
+    read_rare,
+    read_total,
 )
+from cepheid.kernel.compiled.window_aggregates.cells import FLOATS, NO_FLOATS, Columns, read_cells
 from cepheid.kernel.compiled.window_aggregates.room import beyond, widen
 from cepheid.kernel.compiled.window_steps import CLEAR, EMIT, ENTER_PANE, LEAVE, LEAVE_PANE, StepList
-from cepheid.kernel.window import WindowedAggregate, WindowedFunction
+from cepheid.kernel.window import WindowedAggregate
 
-COUNT, RARE, SUM, SQUARES = 0, 1, 2, 5
-RARE_COUNT, NANS, INFINITIES, NEGATIVE_INFINITIES, CLASSES = range(5)
-CLASS_EXPONENTS, CLASS_WIDTH, CLASS_SQUARES = 64, 7, 3
-RARE_WIDTH = CLASSES + (1024 // CLASS_EXPONENTS - 1) * CLASS_WIDTH
-LARGEST = 2.0**64  # of the values in the sum: once they have left, rounding them has cost others 2**-86 at most
-SCALE_DOWN, SCALE_UP = 2.0**-560, 2.0**560  # squares of huge values, n * n of them, are finite then, and not zero
 FREE, USED = 0, 1  # of the rare records: the first free one, how many were ever used
 NONE = -1
-VARIANCES: tuple[WindowedFunction, ...] = ("stddev_samp", "stddev_pop", "var_samp", "var_pop")
+VARIANCES = {"stddev_samp": (1, True), "stddev_pop": (0, True), "var_samp": (1, False), "var_pop": (0, False)}
+"""How many values less the sum is divided by; is the root taken?"""
 
 
 class FloatSumBank:
@@ -55,7 +50,7 @@ class FloatSumBank:
         functions = {aggregate.function for aggregate in aggregates}
         self._wants_sum, self._wants_mean = "sum" in functions, "avg" in functions
         self._wants_variance = not functions.isdisjoint(VARIANCES)
-        self._records = np.zeros((0, SQUARES + 4 if self._wants_variance else SQUARES))
+        self._records = np.zeros((0, WIDTH if self._wants_variance else SQUARES))
         self._rare = np.zeros((0, RARE_WIDTH))
         self._counters = np.array([NONE, 0], dtype=np.int64)
 
@@ -73,8 +68,7 @@ class FloatSumBank:
         while True:
             done = _add_up(
                 step_list.steps, step_list.slots, step_list.items, done, cells.values, cells.mode == FLOATS,
-                cells.valid,
-                self._records, self._rare, self._counters, counts, sums, means, deviations,
+                cells.valid, self._records, self._rare, self._counters, counts, sums, means, deviations,
             )  # fmt: skip
             if done == len(step_list.steps):
                 break
@@ -92,19 +86,8 @@ class FloatSumBank:
                 return Column(sums, some)
             case "avg":
                 return Column(means, some)
-        divisors = counts
-        if aggregate.function in ("stddev_samp", "var_samp"):
-            divisors, some = counts - 1, (counts > 1).view(np.uint8)
-        variances = np.abs(deviations) / np.maximum(divisors, 1)
-        scaled = deviations < 0  # the kernel's sign for "divided by 2**1120"
-        is_root = aggregate.function in ("stddev_samp", "stddev_pop")
-        answers = np.sqrt(variances) if is_root else variances
-        if scaled.any():
-            with np.errstate(over="ignore"):  # an answer may be infinite
-                answers[scaled] *= SCALE_UP
-                if not is_root:
-                    answers[scaled] *= SCALE_UP
-        return Column(answers, some)
+        spared, is_root = VARIANCES[aggregate.function]
+        return Column(finish_variances(deviations, counts, spared, is_root), (counts > spared).view(np.uint8))
 
     def keep(self, slots: Int64s) -> dict[str, npt.NDArray[Any]]:
         self._records = widen(self._records, beyond(slots))
@@ -139,20 +122,13 @@ def _add_up(
                 continue
             sign = -1.0 if step == LEAVE else 1.0
             if not is_float:
-                _add_integer(records, slot, cells[item], sign, squares)
+                add_integer(records, slot, cells[item], sign, squares)
+            elif abs(floats[item]) < LARGEST:
+                add_number(records, slot, floats[item], sign, squares)
+            elif _has_rare(records, rare, counters, slot):
+                add_rare(records, rare, slot, floats[item], sign)
             else:
-                value = floats[item]
-                if abs(value) < LARGEST:
-                    records[slot, COUNT] += sign
-                    add_to_sum(records, slot, SUM, sign * value)
-                    if squares:
-                        square, error = multiply_exactly(value, value)
-                        add_to_squares(records, slot, SQUARES, sign * square)
-                        add_to_squares(records, slot, SQUARES, sign * error)
-                elif _has_rare(records, rare, counters, slot):
-                    _add_rare(records, rare, slot, value, sign)
-                else:
-                    return i
+                return i
             if step == LEAVE:
                 _forget_nothings(records, rare, counters, slot)
         elif step == EMIT:
@@ -160,19 +136,17 @@ def _add_up(
             counts[item] = np.int64(n)
             if n > 0.0:
                 if records[slot, RARE] > 0.0:
-                    _answer_rare(records, rare, slot, item, sums, means, deviations)
+                    total, mean, deviation = read_rare(records, rare, slot)
                 else:
-                    s0, s1, s2 = tidy(records[slot, SUM], records[slot, SUM + 1], records[slot, SUM + 2])
-                    if sums.shape[0] > 0:
-                        sums[item] = s0
-                    if means.shape[0] > 0:
-                        means[item] = s0 / n
-                    if squares and n > 1.0:
-                        q0, q1, q2 = tidy_squares(
-                            records[slot, SQUARES], records[slot, SQUARES + 1], records[slot, SQUARES + 2],
-                            records[slot, SQUARES + 3],
-                        )  # fmt: skip
-                        deviations[item] = squared_deviations(n, s0, s1, s2, q0, q1, q2)
+                    total = read_total(records, slot)
+                    mean = total / n if means.shape[0] > 0 else 0.0
+                    deviation = read_deviations(records, slot) if squares and n > 1.0 else 0.0
+                if sums.shape[0] > 0:
+                    sums[item] = total
+                if means.shape[0] > 0:
+                    means[item] = mean
+                if squares:
+                    deviations[item] = deviation
         elif step == CLEAR:
             if records[slot, RARE] > 0.0:
                 _free_rare(records, rare, counters, slot)
@@ -183,7 +157,7 @@ def _add_up(
             if records[item, RARE] > 0.0:
                 if not _has_rare(records, rare, counters, slot):
                     return i
-                _add_rare_of_pane(records, rare, slot, item, sign)
+                add_rare_of_pane(records, rare, slot, item, sign)
             records[slot, COUNT] += sign * records[item, COUNT]
             for at in range(SUM, SUM + 3):
                 add_to_sum(records, slot, SUM, sign * records[item, at])
@@ -193,27 +167,6 @@ def _add_up(
             if step == LEAVE_PANE:
                 _forget_nothings(records, rare, counters, slot)
     return steps.shape[0]
-
-
-@njit(cache=True)
-def _add_integer(records: Floats, slot: int, value: int, sign: float, squares: bool) -> None:
-    """An integer of more than 53 bits is two floats: its last 11 bits, and the rest."""
-    low = value & 0x7FF
-    if -(2**53) <= value <= 2**53:
-        low = 0
-    high, rest = np.float64(value - low), np.float64(low)
-    records[slot, COUNT] += sign
-    add_to_sum(records, slot, SUM, sign * high)
-    add_to_sum(records, slot, SUM, sign * rest)
-    if squares:
-        square, error = multiply_exactly(high, high)
-        add_to_squares(records, slot, SQUARES, sign * square)
-        add_to_squares(records, slot, SQUARES, sign * error)
-        if low:
-            square, error = multiply_exactly(2.0 * high, rest)
-            add_to_squares(records, slot, SQUARES, sign * square)
-            add_to_squares(records, slot, SQUARES, sign * error)
-            add_to_squares(records, slot, SQUARES, sign * rest * rest)
 
 
 @njit(cache=True)
@@ -244,39 +197,6 @@ def _free_rare(records: Floats, rare: Floats, counters: Int64s, slot: int) -> No
 
 
 @njit(cache=True)
-def _add_rare(records: Floats, rare: Floats, slot: int, value: float, sign: float) -> None:
-    place = int(records[slot, RARE]) - 1
-    records[slot, COUNT] += sign
-    rare[place, RARE_COUNT] += sign
-    if np.isnan(value):
-        rare[place, NANS] += sign
-    elif value == np.inf:
-        rare[place, INFINITIES] += sign
-    elif value == -np.inf:
-        rare[place, NEGATIVE_INFINITIES] += sign
-    else:
-        _, exponent = math.frexp(value)
-        at = CLASSES + ((exponent - 1) // CLASS_EXPONENTS - 1) * CLASS_WIDTH
-        scaled = value * SCALE_DOWN
-        add_to_sum(rare, place, at, sign * scaled)
-        square, error = multiply_exactly(scaled, scaled)
-        add_to_squares(rare, place, at + CLASS_SQUARES, sign * square)
-        add_to_squares(rare, place, at + CLASS_SQUARES, sign * error)
-
-
-@njit(cache=True)
-def _add_rare_of_pane(records: Floats, rare: Floats, slot: int, pane: int, sign: float) -> None:
-    place, other = int(records[slot, RARE]) - 1, int(records[pane, RARE]) - 1
-    for at in range(CLASSES):
-        rare[place, at] += sign * rare[other, at]
-    for begin in range(CLASSES, RARE_WIDTH, CLASS_WIDTH):
-        for at in range(begin, begin + CLASS_SQUARES):
-            add_to_sum(rare, place, begin, sign * rare[other, at])
-        for at in range(begin + CLASS_SQUARES, begin + CLASS_WIDTH):
-            add_to_squares(rare, place, begin + CLASS_SQUARES, sign * rare[other, at])
-
-
-@njit(cache=True)
 def _forget_nothings(records: Floats, rare: Floats, counters: Int64s, slot: int) -> None:
     """A sum of no values is exactly zero."""
     ordinary = records[slot, COUNT]
@@ -288,48 +208,3 @@ def _forget_nothings(records: Floats, rare: Floats, counters: Int64s, slot: int)
     if ordinary == 0.0:
         for at in range(SUM, records.shape[1]):
             records[slot, at] = 0.0
-
-
-@njit(cache=True)
-def _answer_rare(
-    records: Floats, rare: Floats, slot: int, row: int, sums: Floats, means: Floats, deviations: Floats
-) -> None:
-    """The answer of a slot with values out of range.  Deviations are negative if they are divided by 2**1120."""
-    n, place = records[slot, COUNT], int(records[slot, RARE]) - 1
-    up, down = rare[place, INFINITIES] > 0.0, rare[place, NEGATIVE_INFINITIES] > 0.0
-    if rare[place, NANS] > 0.0 or up or down:
-        total = np.nan
-        if rare[place, NANS] == 0.0 and up != down:
-            total = np.inf if up else -np.inf
-        if sums.shape[0] > 0:
-            sums[row] = total
-        if means.shape[0] > 0:
-            means[row] = total
-        if deviations.shape[0] > 0:
-            deviations[row] = np.nan
-        return
-    s0, s1, s2 = 0.0, 0.0, 0.0
-    for begin in range(RARE_WIDTH - CLASS_WIDTH, CLASSES - 1, -CLASS_WIDTH):
-        for at in range(begin, begin + CLASS_SQUARES):
-            s0, s1, s2 = add_to_triple(s0, s1, s2, rare[place, at])
-    huge, _, _ = tidy(s0, s1, s2)
-    for at in range(SUM, SUM + 3):
-        s0, s1, s2 = add_to_triple(s0, s1, s2, records[slot, at] * SCALE_DOWN)
-    s0, s1, s2 = tidy(s0, s1, s2)
-    total, mean = s0 * SCALE_UP, s0 / n * SCALE_UP
-    if huge == 0.0:  # they add up to nothing: the others are all there is, and would lose digits when scaled down
-        total, _, _ = tidy(records[slot, SUM], records[slot, SUM + 1], records[slot, SUM + 2])
-        mean = total / n
-    if sums.shape[0] > 0:
-        sums[row] = total
-    if means.shape[0] > 0:
-        means[row] = mean
-    if deviations.shape[0] > 0 and n > 1.0:
-        q0, q1, q2 = 0.0, 0.0, 0.0
-        for begin in range(RARE_WIDTH - CLASS_WIDTH, CLASSES - 1, -CLASS_WIDTH):
-            for at in range(begin + CLASS_SQUARES, begin + CLASS_WIDTH):
-                q0, q1, q2 = add_to_triple(q0, q1, q2, rare[place, at])
-        for at in range(SQUARES, SQUARES + 4):
-            q0, q1, q2 = add_to_triple(q0, q1, q2, records[slot, at] * SCALE_DOWN * SCALE_DOWN)
-        q0, q1, q2 = tidy(q0, q1, q2)
-        deviations[row] = -squared_deviations(n, s0, s1, s2, q0, q1, q2)

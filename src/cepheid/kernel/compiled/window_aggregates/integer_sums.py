@@ -1,8 +1,6 @@
-"""sum and avg (and count) of one column of integers or durations: exact, in 96 bits.
+"""sum and avg (and count) of one column of integers or durations: exact, in 96 bits (exact_integers.py).
 
-    count | sum // 2**32 | sum % 2**32
-
-A sum on its way may be larger than its answer may be: only an answer that does not fit 64 bits is an error.
+Only an answer that does not fit 64 bits is an error.
 """
 
 from __future__ import annotations
@@ -15,12 +13,22 @@ from numba import njit
 
 from cepheid.errors import MatchFailure
 from cepheid.kernel.columns import Column, Flags, Floats, Int64s, Interner
+from cepheid.kernel.compiled.exact_integers import (
+    COUNT,
+    HIGH,
+    LOW,
+    add_value,
+    add_wide,
+    divide_to_float,
+    divide_whole,
+    fits_64_bits,
+)
 from cepheid.kernel.compiled.window_aggregates.cells import NO_CELLS, NO_FLOATS, Columns, read_cells
 from cepheid.kernel.compiled.window_aggregates.room import beyond, widen
 from cepheid.kernel.compiled.window_steps import CLEAR, EMIT, ENTER_PANE, LEAVE, LEAVE_PANE, StepList
 from cepheid.kernel.window import WindowedAggregate
 
-COUNT, HIGH, LOW, WIDTH = 0, 1, 2, 4  # four: a record lies in one cache line
+WIDTH = 4  # four: a record lies in one cache line
 
 
 class IntegerSumBank:
@@ -81,49 +89,25 @@ def _add_up(
                 continue
             value = cells[item]
             if step == LEAVE:
-                _add(records, slot, -1, -(value >> 32), -(value & 0xFFFFFFFF))
+                add_wide(records, slot, -1, -(value >> 32), -(value & 0xFFFFFFFF))
             else:
-                _add(records, slot, 1, value >> 32, value & 0xFFFFFFFF)
+                add_value(records, slot, value)
         elif step == EMIT:
             n, high, low = records[slot, COUNT], records[slot, HIGH], records[slot, LOW]
             counts[item] = n
             if n == 0:
                 continue
-            is_short = -(2**31) <= high < 2**31
             if sums.shape[0] > 0:
-                fits &= is_short
+                fits &= fits_64_bits(high)
                 sums[item] = (high << 32) + low
             if means.shape[0] > 0:
-                if is_short:
-                    means[item] = np.float64((high << 32) + low) / n
-                else:
-                    means[item] = (np.float64(high) * 4294967296.0 + np.float64(low)) / n
+                means[item] = divide_to_float(high, low, n)
             if whole_means.shape[0] > 0:
-                whole_means[item] = _divide(high, low, n)
+                whole_means[item] = divide_whole(high, low, n)
         elif step == CLEAR:
             records[slot, COUNT] = records[slot, HIGH] = records[slot, LOW] = 0
         elif step == ENTER_PANE:
-            _add(records, slot, records[item, COUNT], records[item, HIGH], records[item, LOW])
+            add_wide(records, slot, records[item, COUNT], records[item, HIGH], records[item, LOW])
         elif step == LEAVE_PANE:
-            _add(records, slot, -records[item, COUNT], -records[item, HIGH], -records[item, LOW])
+            add_wide(records, slot, -records[item, COUNT], -records[item, HIGH], -records[item, LOW])
     return fits
-
-
-@njit(cache=True, forceinline=True)
-def _add(records: npt.NDArray[np.int64], slot: int, count: int, high: int, low: int) -> None:
-    low += records[slot, LOW]
-    records[slot, COUNT] += count
-    records[slot, HIGH] += high + (low >> 32)
-    records[slot, LOW] = low & 0xFFFFFFFF
-
-
-@njit(cache=True)
-def _divide(high: int, low: int, n: int) -> int:
-    """The sum by n, cut towards zero; it fits, being no farther from zero than the farthest value."""
-    is_negative = high < 0
-    if is_negative:
-        low = -low
-        high = -high + (low >> 32)
-        low &= 0xFFFFFFFF
-    share = ((high // n) << 32) + (((high % n) << 32) + low) // n
-    return -share if is_negative else share

@@ -7,11 +7,9 @@ import numpy as np
 from cepheid.kernel.columns import Column, Interner
 from cepheid.kernel.compiled.window_aggregates.banks import make_banks
 from cepheid.kernel.compiled.window_steps import ADD, EMIT, StepList
-from cepheid.kernel.window import WindowedAggregate, WindowedFunction
+from cepheid.kernel.window import WindowedAggregate
 
-_OF_NUMBERS: tuple[WindowedFunction, ...] = (
-    "sum", "var_pop", "min", "percentile_disc", "count_distinct", "first", "last",
-)  # fmt: skip
+_OF_NUMBERS = ("sum", "var_pop", "min", "percentile_disc", "count_distinct", "first", "last")
 
 
 class _OneEvent:

@@ -19,7 +19,7 @@ from numba import njit
 from cepheid.kernel.columns import Floats
 
 _SPLITTER = 134217729.0  # 2**27 + 1
-_CANCELLED = 2.0**-46  # what is left of a difference known to 2**-100 has 53 good bits, and some to spare
+_CANCELLED = 2.0**-30  # what is left of a difference known to 2**-105 has 53 good bits, and 22 to round them by
 
 
 @njit(cache=True, forceinline=True)
@@ -91,6 +91,14 @@ def tidy_squares(q0: float, q1: float, q2: float, q3: float) -> tuple[float, flo
     return tidy(q0, q1, q2 + q3)
 
 
+@njit(cache=True, forceinline=True)
+def divide_sum(s0: float, s1: float, n: float) -> float:
+    """(s0 + s1) / n, rounded once: s1 is what is missing in s0."""
+    share = s0 / n
+    back, error = multiply_exactly(share, n)
+    return share + (((s0 - back) - error) + s1) / n
+
+
 @njit(cache=True)
 def squared_deviations(n: float, s0: float, s1: float, s2: float, q0: float, q1: float, q2: float) -> float:
     """The sum of squared distances from the mean: q - s * s / n, given tidy sums of values and squares."""
@@ -100,9 +108,8 @@ def squared_deviations(n: float, s0: float, s1: float, s2: float, q0: float, q1:
     back, back_error = multiply_exactly(share, n)
     share_error = (((square - back) - back_error) + error) / n
     rest, rest_error = add_exactly(q0, -share)
-    rest += rest_error + (q1 - share_error)
     if rest > _CANCELLED * q0:
-        return rest
+        return rest + (rest_error + (q1 - share_error))
     # The values differ little from one another for their size.  n * q - s * s, with every product exact.
     t0, t1, t2 = 0.0, 0.0, 0.0
     for left, right in ((n, q0), (s0, -s0), (n, q1), (-2.0 * s0, s1), (n, q2), (-2.0 * s0, s2), (s1, -s1)):
@@ -110,4 +117,4 @@ def squared_deviations(n: float, s0: float, s1: float, s2: float, q0: float, q1:
         t0, t1, t2 = add_to_triple(t0, t1, t2, product)
         t0, t1, t2 = add_to_triple(t0, t1, t2, error)
     t0, t1, t2 = tidy(t0, t1, t2)
-    return max(t0, 0.0) / n
+    return divide_sum(t0, t1, n) if t0 > 0.0 else 0.0
