@@ -7,6 +7,9 @@
 When conditions look only at the tested event and its neighbours, what fails once at (instruction, event) fails
 always: such places are marked, and `(a* b*)* c` costs time in proportion to instructions times events instead
 of growing exponentially.  Otherwise a budget of steps stops a search that runs wild.
+
+What runs for every event or start is put in where it is called: the records of a search are some 300 numbers, which to
+hand over takes longer than a short search.
 """
 
 from __future__ import annotations
@@ -182,7 +185,7 @@ def _locate(positions: Any, row: int, scratch: Scratch, bounds: Bounds, tested: 
 # --- aggregates ------------------------------------------------------------------------------------------
 
 
-@njit_no_refcount
+@njit_no_refcount_inline
 def _add_to_sums(
     label: int, at: int, begin: int, aggregates: Any, scratch: Scratch, cells: Cells, ranks: Int64s
 ) -> int:
@@ -233,7 +236,7 @@ def _carry_sums(scratch: Scratch, count: int, source: int, target: int) -> None:
 # --- the event under test --------------------------------------------------------------------------------
 
 
-@njit_no_refcount
+@njit_no_refcount_inline
 def _read_facts(
     label: int, at: int, bounds: Bounds, rules: Rules, machine: Machine, cells: Cells, scratch: Scratch,
     answers: Answers,
@@ -398,7 +401,7 @@ def _begin_search(begin: int, rules: Rules, scratch: Scratch) -> bool:
     return True
 
 
-@njit_no_refcount
+@njit_no_refcount_inline
 def _search(
     bounds: Bounds, rules: Rules, machine: Machine, cells: Cells, scratch: Scratch, answers: Answers, tested: Int64s,
     frames: Any, steps: int, budget: int,
@@ -563,7 +566,7 @@ def _clear_marks(marks: Any, begin: int, end: int) -> None:
             marks[place, word] = 0
 
 
-@njit_no_refcount
+@njit_no_refcount_inline
 def _find_next_start(start: int, begin: int, at: int, rules: Rules, labels: Int64s) -> int:
     """Where the skip clause goes on after a match; below zero: minus the status that says why it cannot."""
     if at == begin or rules.skip_kind == TO_NEXT:
@@ -581,7 +584,7 @@ def _find_next_start(start: int, begin: int, at: int, rules: Rules, labels: Int6
     return target
 
 
-@njit_no_refcount
+@njit_no_refcount_inline
 def _write_match(
     start: int, begin: int, until: int, number: int, fate: int, count: int, total: int, rules: Rules,
     scratch: Scratch, taken: Any, output: Output,
@@ -612,7 +615,7 @@ def _write_row(count: int, total: int, start: int, number: int, fate: int, outpu
     output.fates[count] = fate
 
 
-@njit_no_refcount
+@njit_no_refcount_inline
 def _write_unmatched(
     begin: int, end: int, framed: bool, count: int, total: int, scratch: Scratch, taken: Any, output: Output
 ) -> int:
