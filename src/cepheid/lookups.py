@@ -20,7 +20,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit, urlunsplit
 import pyarrow as pa
 
 from cepheid.errors import InvalidInput
-from cepheid.kernel.window import PythonAggregate as Aggregate
+from cepheid.kernel.aggregates.definition import PythonAggregate as Aggregate
 from cepheid.schema import fit_schema, read_table
 
 WhenAway = Literal["fail", "wait", "null"]

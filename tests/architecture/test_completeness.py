@@ -42,7 +42,7 @@ from cepheid.hosts import EMBEDDED, SPARK_STREAMS, SPARK_TABLES
 from cepheid.kernel.expression import Cell
 from cepheid.kernel.join import JoinInput, JoinProgram
 from cepheid.kernel.pattern import RowPatternProgram, SequenceProgram, Step, Term
-from cepheid.kernel.window import Evaluation, Summary, Window, WindowProgram
+from cepheid.kernel.window import Evaluation, Window, WindowedAggregate, WindowProgram
 from cepheid.placement.place_by_nature import place_by_nature
 from cepheid.rewrite.rewriter import rewrite_graph
 from cepheid.rewrite.rule import Rule
@@ -63,17 +63,17 @@ EXAMPLES: dict[type[PlanNode], PlanNode] = {
     Sequence: Sequence(program=SequenceProgram((Step("a", 0),)), cells=(CELL,), streams=("s",), keys=1),
     HostWindow: HostWindow(
         window=Window(kind="time", size=5, slide=5),
-        summaries=(Summary(function="count"),),
-        cells=(WindowCell(name="n", kind="summary"),),
+        aggregates=(WindowedAggregate(function="count"),),
+        cells=(WindowCell(name="n", kind="aggregate"),),
         keys=1,
     ),
     WindowAggregate: WindowAggregate(
         program=WindowProgram(
             window=Window(kind="count", size=5),
             evaluation=Evaluation(when="event"),
-            summaries=(Summary(function="avg", column="x", column_kind="float", kind="float"),),
+            aggregates=(WindowedAggregate(function="avg", column="x", column_kind="float", kind="float"),),
         ),
-        cells=(WindowCell(name="_a0", kind="summary"),),
+        cells=(WindowCell(name="_a0", kind="aggregate"),),
         keys=1,
     ),
     WindowJoin: WindowJoin(

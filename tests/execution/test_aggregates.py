@@ -33,9 +33,25 @@ def test_texts_in_a_dictionary_are_compared_as_texts() -> None:
     assert aggregate("MIN", pa.array(["b", "a", None]).dictionary_encode()) == "a"
 
 
-def test_floats_are_summed_in_the_order_of_events() -> None:
+def test_floats_are_summed_exactly() -> None:
     values = np.random.default_rng(1).normal(size=100_000) * 1e10
-    total = 0.0
-    for value in values.tolist():
-        total += value
-    assert aggregate("SUM", pa.array(values)) == total
+    assert aggregate("SUM", pa.array(values)) == math.fsum(values)
+
+
+def test_sum_on_its_way_may_be_larger_than_its_answer() -> None:
+    largest = 2**63 - 1
+    assert aggregate("SUM", pa.array([largest, largest, -largest])) == largest
+
+
+def test_distinct_zero_is_not_the_null_before_it() -> None:
+    table = pa.table({"ts": pa.array(range(3), pa.timestamp("us")), "x": pa.array([None, 0.0, 0.0])})
+    text = """SELECT * FROM t MATCH_RECOGNIZE (ORDER BY ts MEASURES count(*) AS n PATTERN (a a a)
+              DEFINE a AS count(DISTINCT a.x) = CASE WHEN a.x IS NULL THEN 0 ELSE 1 END)"""
+    assert list_rows(cep.sql(text, t=table)) == [(3,)]
+
+
+def test_durations_are_summed_and_averaged() -> None:
+    waits = pa.array([1, 2, 6], pa.duration("s"))
+    assert [aggregate(function, waits) for function in ("SUM", "AVG")] == [
+        aggregate("MAX", pa.array([seconds], pa.duration("s"))) for seconds in (9, 3)
+    ]

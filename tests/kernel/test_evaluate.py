@@ -127,7 +127,7 @@ def run_register_code(condition: Expression, rows: list[Row]) -> list[bool]:
     found = []
     for event in range(len(rows)):
         where = np.full(max(1, len(writer.positions)), event, dtype=np.int64)
-        found.append(bool(holds(0, where, *machine, *cells)))
+        found.append(bool(holds(0, where, machine, cells)))
     check_trouble(machine)
     return found
 

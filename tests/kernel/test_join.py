@@ -1,6 +1,6 @@
 """Joins of streams: worked examples on both twins, then compiled = reference on random events, however they are cut.
 
-An event of a script is its time, the number of its input, its key and its partition: "3 0 k p"; "-" is a null key.
+An event of a step_list is its time, the number of its input, its key and its partition: "3 0 k p"; "-" is a null key.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def join(*inputs: JoinInput, preserved: tuple[bool, ...] | None = None, **more: 
     return JoinProgram(inputs=inputs, preserved=preserved or (False,) * len(inputs), **more)
 
 
-def script(*lines: str) -> JoinEvents:
+def step_list(*lines: str) -> JoinEvents:
     fields = [line.split() for line in lines]
     times, streams = ([int(field[place]) for field in fields] for place in (0, 1))
     keys = [-1 if field[2] == "-" else ord(field[2]) - ord("a") for field in fields]
@@ -44,55 +44,55 @@ def both(program: JoinProgram, events: JoinEvents, accept: Accept | None = None)
 
 
 def test_count_windows_hold_the_last_events_of_their_input() -> None:
-    events = script("0 0 k", "1 1 k", "2 0 k", "3 0 m", "4 1 k")
+    events = step_list("0 0 k", "1 1 k", "2 0 k", "3 0 m", "4 1 k")
     assert both(join(LAST, LAST), events) == [(0, 1), (2, 1), (2, 4)]
 
 
 def test_time_window_has_lost_an_event_of_just_its_size_ago() -> None:
-    events = script("0 0 k", "1 0 k", "10 1 k", "11 1 k")
+    events = step_list("0 0 k", "1 0 k", "10 1 k", "11 1 k")
     assert both(join(SPAN, SPAN), events) == [(1, 2)]
     inclusive = replace(SPAN, inclusive=True)
     assert both(join(inclusive, SPAN), events) == [(0, 2), (1, 2), (1, 3)]
 
 
 def test_partners_come_oldest_first_and_leftmost_input_slowest() -> None:
-    events = script("0 0 k", "0 1 k", "1 0 k", "1 1 k", "2 2 k")
+    events = step_list("0 0 k", "0 1 k", "1 0 k", "1 1 k", "2 2 k")
     expected = [(0, 1, 4), (0, 3, 4), (2, 1, 4), (2, 3, 4)]
     assert both(join(ENDLESS, ENDLESS, ENDLESS), events) == expected
 
 
 def test_trigger_in_the_middle_joins_left_and_right() -> None:
-    events = script("0 0 k", "0 2 k", "1 0 k", "1 2 k", "2 1 k", "3 1 -")
+    events = step_list("0 0 k", "0 2 k", "1 0 k", "1 2 k", "2 1 k", "3 1 -")
     expected = [(0, 4, 1), (0, 4, 3), (2, 4, 1), (2, 4, 3)]
     assert both(join(ENDLESS, ENDLESS, ENDLESS), events) == expected
 
 
 def test_null_key_joins_nothing_but_counts() -> None:
-    events = script("0 0 k", "1 0 -", "2 0 -", "3 1 k", "4 1 -", "5 0 k")
+    events = step_list("0 0 k", "1 0 -", "2 0 -", "3 1 k", "4 1 -", "5 0 k")
     assert both(join(LAST, ENDLESS), events) == [(5, 3)]
 
 
 def test_partitions_count_by_themselves() -> None:
     one = JoinInput(kind="count", size=1, partitioned=True)
-    events = script("0 0 k a", "1 0 k b", "2 0 k b", "3 0 k b", "4 1 k a", "5 0 m a", "6 1 k b")
+    events = step_list("0 0 k a", "1 0 k b", "2 0 k b", "3 0 k b", "4 1 k a", "5 0 m a", "6 1 k b")
     assert both(join(one, ENDLESS), events) == [(0, 4), (3, 4), (3, 6)]
 
 
 def test_without_keys_the_whole_window_is_joined() -> None:
-    events = script("0 0 a", "1 0 -", "2 0 b", "3 1 c")
+    events = step_list("0 0 a", "1 0 -", "2 0 b", "3 1 c")
     assert both(join(LAST, LAST, keyed=False), events) == [(1, 3), (2, 3)]
     assert both(join(LAST, LAST, keyed=False), events, lambda rows: rows[:, 0] == 2) == [(2, 3)]
 
 
 def test_left_join_of_windows_gives_nulls_at_arrival() -> None:
-    events = script("0 0 k", "1 1 k", "2 0 k", "3 0 -", "4 1 m")
+    events = step_list("0 0 k", "1 1 k", "2 0 k", "3 0 -", "4 1 m")
     left, full = (True, False), (True, True)
     assert both(join(LAST, LAST, preserved=left), events) == [(0, -1), (0, 1), (2, 1), (3, -1)]
     assert both(join(LAST, LAST, preserved=full), events) == [(0, -1), (0, 1), (2, 1), (3, -1), (-1, 4)]
 
 
 def test_left_join_of_windows_asks_the_condition_first() -> None:
-    events = script("0 1 k", "1 1 k", "2 0 k", "3 0 k")
+    events = step_list("0 1 k", "1 1 k", "2 0 k", "3 0 k")
     program = join(LAST, LAST, preserved=(True, False))
     assert both(program, events, lambda rows: (rows[:, 0] == 3) & (rows[:, 1] == 1)) == [(2, -1), (3, 1)]
 
@@ -104,7 +104,7 @@ def interval(lo: int, hi: int, preserved: tuple[bool, ...]) -> JoinProgram:
 
 
 def test_interval_join_tells_leavers_between_the_rows() -> None:
-    events = script("0 0 k", "1 0 m", "6 1 m", "6 1 n", "7 1 k", "20 0 n")
+    events = step_list("0 0 k", "1 0 m", "6 1 m", "6 1 n", "7 1 k", "20 0 n")
     # x waits 5 for its partners: e0 until 5, e1 until 6; y waits 2: e3 until 8, e4 until 9.
     assert both(interval(2, 5, (True, False)), events) == [(0, -1), (1, 2), (5, -1)]
     assert both(interval(2, 5, (True, True)), events) == [(0, -1), (1, 2), (-1, 3), (-1, 4), (5, -1)]
@@ -112,14 +112,14 @@ def test_interval_join_tells_leavers_between_the_rows() -> None:
 
 def test_leavers_come_out_once_the_horizon_has_passed() -> None:
     operator = CompiledJoin((interval(2, 5, (True, True)),))
-    nothing = script()
-    assert len(operator.step(script("0 0 k", "1 0 m"), 1)[0]) == 0
+    nothing = step_list()
+    assert len(operator.step(step_list("0 0 k", "1 0 m"), 1)[0]) == 0
     assert operator.is_waiting()
     assert len(operator.step(nothing, 5)[0]) == 0  # a partner of time 5 may still come
     told = operator.step(nothing, 6)[0]
     assert told.rows.tolist() == [[0, -1]]
     assert told.moments.tolist() == [5]
-    assert operator.step(script("6 1 m"), 6)[0].rows.tolist() == [[1, 2]]
+    assert operator.step(step_list("6 1 m"), 6)[0].rows.tolist() == [[1, 2]]
     assert not operator.is_waiting()
     assert len(operator.step(nothing, 0, final=True)[0]) == 0
 
@@ -129,12 +129,12 @@ def test_the_last_time_outlives_its_event() -> None:
     x, y = JoinInput(kind="time"), JoinInput(kind="time", size=2)
     program = join(x, y, preserved=(True, False), outer="leaving")
     operator = CompiledJoin((program,))
-    events = script("0 0 k", "50 1 m")
+    events = step_list("0 0 k", "50 1 m")
     operator.step(events, 100)
     assert operator.needed(100).tolist() == [True, False]
     restored = CompiledJoin((program,))
     restored.restore(cut(events, 0, 1), operator.keep(100))
-    rows = restored.step(script(), 100, final=True)[0]
+    rows = restored.step(step_list(), 100, final=True)[0]
     assert rows.rows.tolist() == [[0, -1]]
     assert rows.moments.tolist() == [50]
 
@@ -165,7 +165,7 @@ def test_a_window_that_holds_nothing_is_refused() -> None:
 
 def test_what_left_the_windows_is_not_needed() -> None:
     operator = CompiledJoin((join(LAST, SPAN),))
-    operator.step(script("0 0 a", "1 1 a", "2 0 a", "5 1 a", "6 0 a"), 14)
+    operator.step(step_list("0 0 a", "1 1 a", "2 0 a", "5 1 a", "6 0 a"), 14)
     assert operator.needed(14).tolist() == [False, False, True, True, True]
     assert operator.needed(15).tolist() == [False, False, True, False, True]
 
@@ -333,7 +333,7 @@ def test_more_partners_than_expected() -> None:
 
 
 def test_events_lent_by_arrow_may_be_read_only() -> None:
-    events = script("0 0 k", "1 1 k")
+    events = step_list("0 0 k", "1 1 k")
     for column in (events.times, events.keys, events.streams, events.partitions):
         column.flags.writeable = False
     assert both(join(LAST, LAST), events) == [(0, 1)]

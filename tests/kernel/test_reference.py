@@ -1,6 +1,6 @@
 """Worked examples for the reference twin: each expected match was found by hand from the rules.
 
-A script is one letter per row.  A variable holds for the rows whose letter is in its name ("a", or "ab" for
+A step_list is one letter per row.  A variable holds for the rows whose letter is in its name ("a", or "ab" for
 either); a name that begins with "_" has no condition.  "0 a a b" reads: starts at row 0, labels a, a, b.
 """
 
@@ -104,8 +104,8 @@ def define_by_letters(pattern: RowPattern) -> tuple[tuple[str, Expression], ...]
     return tuple((name, has_letter_of(name)) for name in names if not name.startswith("_"))
 
 
-def spell(script: str) -> list[Row]:
-    return [{"letter": letter} for letter in script]
+def spell(step_list: str) -> list[Row]:
+    return [{"letter": letter} for letter in step_list]
 
 
 def show_match(match: RowMatch) -> str:
@@ -115,13 +115,13 @@ def show_match(match: RowMatch) -> str:
 
 def find_in_script(
     pattern: RowPattern | str,
-    script: str,
+    step_list: str,
     skip: Skip = PAST_LAST,
     within: int | None = None,
     at: Sequence[int] | None = None,
 ) -> list[str]:
     program = RowPatternProgram(build(pattern), define_by_letters(build(pattern)), skip, within)
-    return [show_match(match) for match in find_matches(program, spell(script), at or range(len(script)))]
+    return [show_match(match) for match in find_matches(program, spell(step_list), at or range(len(step_list)))]
 
 
 PREFERENCE: list[tuple[RowPattern, str, list[str]]] = [
@@ -190,9 +190,9 @@ EMPTINESS: list[tuple[RowPattern, str, list[str]]] = [
 ]
 
 
-@pytest.mark.parametrize(("pattern", "script", "expected"), PREFERENCE + EMPTINESS)
-def test_preferred_match_is_found_from_each_start(pattern: RowPattern, script: str, expected: list[str]) -> None:
-    assert find_in_script(pattern, script) == expected, show_pattern(pattern)
+@pytest.mark.parametrize(("pattern", "step_list", "expected"), PREFERENCE + EMPTINESS)
+def test_preferred_match_is_found_from_each_start(pattern: RowPattern, step_list: str, expected: list[str]) -> None:
+    assert find_in_script(pattern, step_list) == expected, show_pattern(pattern)
 
 
 THREE = seq("_", "_1", "_2")
@@ -210,13 +210,13 @@ SKIPPING: list[tuple[RowPattern, str, Skip, list[str]]] = [
 ]
 
 
-@pytest.mark.parametrize(("pattern", "script", "skip", "expected"), SKIPPING)
-def test_search_goes_on_where_skip_says(pattern: RowPattern, script: str, skip: Skip, expected: list[str]) -> None:
-    assert find_in_script(pattern, script, skip) == expected
+@pytest.mark.parametrize(("pattern", "step_list", "skip", "expected"), SKIPPING)
+def test_search_goes_on_where_skip_says(pattern: RowPattern, step_list: str, skip: Skip, expected: list[str]) -> None:
+    assert find_in_script(pattern, step_list, skip) == expected
 
 
 @pytest.mark.parametrize(
-    ("pattern", "script", "skip", "message"),
+    ("pattern", "step_list", "skip", "message"),
     [
         (
             seq("a", maybe("b")),
@@ -229,14 +229,14 @@ def test_search_goes_on_where_skip_says(pattern: RowPattern, script: str, skip: 
         (plus("a"), "ab", Skip("to_last", ("a",)), "would be found again"),
     ],
 )
-def test_skip_without_a_later_row_is_an_error(pattern: RowPattern, script: str, skip: Skip, message: str) -> None:
+def test_skip_without_a_later_row_is_an_error(pattern: RowPattern, step_list: str, skip: Skip, message: str) -> None:
     with pytest.raises(MatchFailure, match=message) as caught:
-        find_in_script(pattern, script, skip)
+        find_in_script(pattern, step_list, skip)
     assert caught.value.hint is not None
 
 
 @pytest.mark.parametrize(
-    ("pattern", "script", "at", "within", "expected"),
+    ("pattern", "step_list", "at", "within", "expected"),
     [
         (seq("a", plus("b")), "abb", (0, 10, 20), 20, ["0 a b b"]),
         (seq("a", plus("b")), "abb", (0, 10, 20), 10, ["0 a b"]),
@@ -248,9 +248,9 @@ def test_skip_without_a_later_row_is_an_error(pattern: RowPattern, script: str, 
     ],
 )
 def test_within_counts_from_the_first_row_and_includes_its_bound(
-    pattern: RowPattern, script: str, at: tuple[int, ...], within: int, expected: list[str]
+    pattern: RowPattern, step_list: str, at: tuple[int, ...], within: int, expected: list[str]
 ) -> None:
-    assert find_in_script(pattern, script, within=within, at=at) == expected
+    assert find_in_script(pattern, step_list, within=within, at=at) == expected
 
 
 AFTER_B_OR_TWO_A = call("or", call("ge", x("b"), number(0)), call("ge", x("a", offset=1), number(0)))
@@ -365,19 +365,19 @@ def draw_patterns(allows_empty_iterations: bool, depth: int = 3) -> st.SearchStr
 
 
 @given(draw_patterns(allows_empty_iterations=False), st.text("abc", max_size=8))
-def test_same_rows_as_a_backtracking_regular_expression(pattern: RowPattern, script: str) -> None:
-    found = [re.compile(write_regex(pattern)).match(script, start) for start in range(len(script))]
+def test_same_rows_as_a_backtracking_regular_expression(pattern: RowPattern, step_list: str) -> None:
+    found = [re.compile(write_regex(pattern)).match(step_list, start) for start in range(len(step_list))]
     program = RowPatternProgram(pattern, define_by_letters(pattern), Skip("to_next"))
-    matches = find_matches(program, spell(script), range(len(script)))
+    matches = find_matches(program, spell(step_list), range(len(step_list)))
     assert [(m.start, m.start + len(m.rows)) for m in matches] == [m.span() for m in found if m]
 
 
 @given(draw_patterns(allows_empty_iterations=True), st.text("abc", max_size=7), st.sampled_from([None, 0, 2]))
-def test_remembering_failures_changes_nothing(pattern: RowPattern, script: str, within: int | None) -> None:
+def test_remembering_failures_changes_nothing(pattern: RowPattern, step_list: str, within: int | None) -> None:
     program = RowPatternProgram(pattern, define_by_letters(pattern), Skip("to_next"), within)
-    at = range(len(script))
-    assert find_matches(program, spell(script), at) == find_matches(
-        make_conditions_look_back(program), spell(script), at
+    at = range(len(step_list))
+    assert find_matches(program, spell(step_list), at) == find_matches(
+        make_conditions_look_back(program), spell(step_list), at
     )
 
 
@@ -389,7 +389,7 @@ TOPS_B = {"c": call("gt", x(), x("b"))}
 
 
 def find_in_streams(
-    script: str,
+    step_list: str,
     steps: str,
     strategy: Strategy,
     conditions: Mapping[str, Expression] = {},
@@ -397,17 +397,17 @@ def find_in_streams(
     within: int | None = None,
     at: Sequence[int] | None = None,
 ) -> list[tuple[int, ...]]:
-    """Letters of the script name the streams; the steps are named by position: a, b, c."""
+    """Letters of the step_list name the streams; the steps are named by position: a, b, c."""
     names = "abc"[: len(steps)]
     parts = [Step(name, ord(stream), conditions.get(name)) for name, stream in zip(names, steps, strict=True)]
-    rows: list[Row] = [{"x": value} for value in values or [0.0] * len(script)]
+    rows: list[Row] = [{"x": value} for value in values or [0.0] * len(step_list)]
     program = SequenceProgram(tuple(parts), (), strategy, within)
-    matches, _ = find_sequences(program, rows, at or range(len(script)), [ord(letter) for letter in script])
+    matches, _ = find_sequences(program, rows, at or range(len(step_list)), [ord(letter) for letter in step_list])
     return [match.rows for match in matches]
 
 
 @pytest.mark.parametrize(
-    ("script", "steps", "strategy", "expected"),
+    ("step_list", "steps", "strategy", "expected"),
     [
         ("", "ab", ANY, []),
         ("aba", "a", ANY, [(0,), (2,)]),
@@ -430,12 +430,14 @@ def find_in_streams(
         ("aaaa", "aaa", STRICT, [(0, 1, 2), (1, 2, 3)]),
     ],
 )
-def test_strategies_choose_events(script: str, steps: str, strategy: Strategy, expected: list[tuple[int, ...]]) -> None:
-    assert find_in_streams(script, steps, strategy) == expected
+def test_strategies_choose_events(
+    step_list: str, steps: str, strategy: Strategy, expected: list[tuple[int, ...]]
+) -> None:
+    assert find_in_streams(step_list, steps, strategy) == expected
 
 
 @pytest.mark.parametrize(
-    ("script", "strategy", "conditions", "values", "expected"),
+    ("step_list", "strategy", "conditions", "values", "expected"),
     [
         ("abb", NEXT, RISES, [5, 3, 7], [(0, 2)]),
         ("abbb", ANY, RISES, [5, 7, 3, 8], [(0, 1), (0, 3)]),
@@ -451,17 +453,17 @@ def test_strategies_choose_events(script: str, steps: str, strategy: Strategy, e
     ],
 )
 def test_steps_are_held_against_earlier_ones(
-    script: str,
+    step_list: str,
     strategy: Strategy,
     conditions: Mapping[str, Expression],
     values: list[float | None],
     expected: list[tuple[int, ...]],
 ) -> None:
-    assert find_in_streams(script, "".join(sorted(set(script))), strategy, conditions, values) == expected
+    assert find_in_streams(step_list, "".join(sorted(set(step_list))), strategy, conditions, values) == expected
 
 
 @pytest.mark.parametrize(
-    ("script", "at", "within", "expected"),
+    ("step_list", "at", "within", "expected"),
     [
         ("ab", (0, 10), 10, [(0, 1)]),
         ("ab", (0, 10), 9, []),
@@ -474,21 +476,21 @@ def test_steps_are_held_against_earlier_ones(
 )
 @pytest.mark.parametrize("strategy", [ANY, NEXT, STRICT])
 def test_sequence_within_includes_its_bound_and_ties_keep_their_order(
-    script: str, at: tuple[int, ...], within: int, expected: list[tuple[int, ...]], strategy: Strategy
+    step_list: str, at: tuple[int, ...], within: int, expected: list[tuple[int, ...]], strategy: Strategy
 ) -> None:
-    assert find_in_streams(script, "".join(sorted(set(script))), strategy, within=within, at=at) == expected
+    assert find_in_streams(step_list, "".join(sorted(set(step_list))), strategy, within=within, at=at) == expected
 
 
 @given(st.lists(st.tuples(st.sampled_from("ab"), st.integers(0, 3)), max_size=8), st.integers(0, 8))
 def test_every_combination_that_fits_is_found(events: list[tuple[str, int]], within: int) -> None:
-    script = "".join(stream for stream, _ in events)
+    step_list = "".join(stream for stream, _ in events)
     values = [float(value) for _, value in events]
     expected = [
         (i, j, k)
         for i, j, k in combinations(range(len(events)), 3)
-        if script[i] + script[j] + script[k] == "aba" and values[j] > values[i] and k - i <= within
+        if step_list[i] + step_list[j] + step_list[k] == "aba" and values[j] > values[i] and k - i <= within
     ]
-    found = find_in_streams(script, "aba", ANY, RISES, values, within)
+    found = find_in_streams(step_list, "aba", ANY, RISES, values, within)
     assert found == sorted(found, key=lambda match: (match[-1], match))
     assert sorted(found) == expected
 

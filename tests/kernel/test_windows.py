@@ -21,14 +21,14 @@ import pytest
 import cepheid.kernel.compiled.window_rows as window_rows
 from cepheid.kernel.columns import Interner
 from cepheid.kernel.compiled.windows import CompiledWindows
-from cepheid.kernel.window import Evaluation, Summary, Window, WindowEvents, WindowProgram
+from cepheid.kernel.window import Evaluation, Window, WindowedAggregate, WindowEvents, WindowProgram
 
 sys.path.append(str(Path(__file__).parent))  # the ways to run lie beside this file
 from window_runs import RUNS, Row, Run, make_events, run_whole
 
-COUNT = Summary(function="count")
-SUM = Summary(function="sum", column="x", column_kind="int")
-LIST = Summary(function="array_agg", column="x", column_kind="int")
+COUNT = WindowedAggregate(function="count")
+SUM = WindowedAggregate(function="sum", column="x", column_kind="int")
+LIST = WindowedAggregate(function="array_agg", column="x", column_kind="int")
 TIMES = [1, 3, 4, 9, 12]
 X = [1, 2, 4, 8, 16]
 STREAM = make_events(
@@ -192,7 +192,7 @@ def test_rows_calculated_by_hand(
 ) -> None:
     """With a list among the aggregates events are kept, without it parts of sums will do."""
     program = WindowProgram(
-        window=window, evaluation=evaluation, summaries=(COUNT, SUM, LIST) if with_list else (COUNT, SUM)
+        window=window, evaluation=evaluation, aggregates=(COUNT, SUM, LIST) if with_list else (COUNT, SUM)
     )
     rows = run_rows(run, program)
     assert [row[:6] for row in show(rows)] == expected
@@ -206,8 +206,8 @@ def test_rows_calculated_by_hand(
 def test_sheets_of_any_size_give_the_same_rows(room: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(window_rows, "ROOM", room)
     for window, evaluation, expected in CASES:
-        for summaries in ((COUNT, SUM), (COUNT, SUM, LIST)):
-            program = WindowProgram(window=window, evaluation=evaluation, summaries=summaries)
+        for aggregates in ((COUNT, SUM), (COUNT, SUM, LIST)):
+            program = WindowProgram(window=window, evaluation=evaluation, aggregates=aggregates)
             assert [row[:6] for row in show(run_rows(run_whole, program))] == expected
 
 
@@ -227,7 +227,7 @@ def test_sheets_of_any_size_give_the_same_rows(room: int, monkeypatch: pytest.Mo
 def test_rows_name_the_event_at_which_they_came_out(
     window: Window, evaluation: Evaluation, expected: list[int]
 ) -> None:
-    program = WindowProgram(window=window, evaluation=evaluation, summaries=(COUNT,))
+    program = WindowProgram(window=window, evaluation=evaluation, aggregates=(COUNT,))
     assert [row.event for row in run_rows(run_whole, program)] == expected
 
 
@@ -235,7 +235,7 @@ def test_rows_name_the_event_at_which_they_came_out(
 def test_each_key_has_windows_and_looks_of_its_own(run: Callable[..., list[list[Row]]]) -> None:
     """Key 1 is silent from 2 to 30: its look at 20 would be told when it comes back, but its window is empty then."""
     events = make_events([1, 2, 12, 30, 31], [0, 1, 0, 1, 0], [[0, 1, 0, 1, 0]], x=X)
-    program = WindowProgram(window=Window(kind="time", size=15), evaluation=every(10), summaries=(COUNT, SUM))
+    program = WindowProgram(window=Window(kind="time", size=15), evaluation=every(10), aggregates=(COUNT, SUM))
     rows = sorted(run_rows(run, program, events), key=lambda row: (row.group, row.moment))
     assert show(rows) == [
         (10, 0, -5, 10, 1, 1), (20, 0, 5, 20, 1, 4), (40, 0, 25, 40, 1, 16), (10, 1, -5, 10, 1, 2),
@@ -246,7 +246,7 @@ def test_each_key_has_windows_and_looks_of_its_own(run: Callable[..., list[list[
 @pytest.mark.parametrize("run", RUNS)
 def test_an_event_leaves_when_those_of_that_moment_are_in(run: Callable[..., list[list[Row]]]) -> None:
     events = make_events([1, 6, 6], [0] * 3, [[0] * 3], x=[1, 2, 4])
-    program = WindowProgram(window=SLIDING_TIME, evaluation=ON_EXPIRY, summaries=(COUNT, SUM))
+    program = WindowProgram(window=SLIDING_TIME, evaluation=ON_EXPIRY, aggregates=(COUNT, SUM))
     assert show(run_rows(run, program, events)) == [(6, 0, 1, 6, 2, 6)]
 
 
@@ -254,11 +254,11 @@ def test_an_event_leaves_when_those_of_that_moment_are_in(run: Callable[..., lis
 def test_peers_are_seen_together_and_the_frame_has_both_ends(run: Callable[..., list[list[Row]]]) -> None:
     events = make_events([1, 1, 6, 6, 7], [0] * 5, [[0] * 5], x=X)
     window = Window(kind="time", size=5, inclusive=True, peers=True)
-    program = WindowProgram(window=window, evaluation=ON_EVENT, summaries=(COUNT, SUM))
+    program = WindowProgram(window=window, evaluation=ON_EVENT, aggregates=(COUNT, SUM))
     assert show(run_rows(run, program, events)) == [
         (1, 0, -4, 1, 2, 3), (1, 0, -4, 1, 2, 3), (6, 0, 1, 6, 4, 15), (6, 0, 1, 6, 4, 15), (7, 0, 2, 7, 3, 28),
     ]  # fmt: skip
-    since = WindowProgram(window=Window(kind="time", peers=True), evaluation=ON_EVENT, summaries=(SUM,))
+    since = WindowProgram(window=Window(kind="time", peers=True), evaluation=ON_EVENT, aggregates=(SUM,))
     assert [row.values for row in run_rows(run, since, events)] == [(3,), (3,), (15,), (15,), (31,)]
 
 
@@ -291,7 +291,7 @@ def test_without_aggregates_rows_are_events(
 
 @pytest.mark.parametrize("run", RUNS)
 def test_all_shows_the_whole_relation_at_every_event(run: Callable[..., list[list[Row]]]) -> None:
-    program = WindowProgram(window=SLIDING_COUNT, evaluation=ON_EVENT, summaries=(SUM,), shows="all")
+    program = WindowProgram(window=SLIDING_COUNT, evaluation=ON_EVENT, aggregates=(SUM,), shows="all")
     rows = [(row.evaluation, row.group, *row.values) for row in run_rows(run, program)]
     assert rows == [(0, 0, 1), (1, 0, 1), (1, 1, 2), (2, 0, 4), (2, 1, 2), (3, 0, 4), (3, 1, 8), (4, 0, 16), (4, 1, 8)]
 
@@ -327,8 +327,8 @@ def test_changes_show_groups_as_they_were_and_as_they_are(
     with_list: bool,
     run: Callable[..., list[list[Row]]],
 ) -> None:
-    summaries = (SUM, LIST) if with_list else (SUM,)
-    program = WindowProgram(window=window, evaluation=evaluation, summaries=summaries, shows="changes")
+    aggregates = (SUM, LIST) if with_list else (SUM,)
+    program = WindowProgram(window=window, evaluation=evaluation, aggregates=aggregates, shows="changes")
     rows = run_rows(run, program)
     assert sorted((row.moment, row.group, row.sign, row.values[0]) for row in rows) == expected
     for row in rows if with_list else ():
@@ -365,20 +365,20 @@ def test_members_that_enter_and_leave_are_changes(run: Callable[..., list[list[R
         (SEMANTIC, every(1)),
     ],
 )
-@pytest.mark.parametrize("summaries", [(SUM,), (SUM, LIST)], ids=["parts", "events"])
+@pytest.mark.parametrize("aggregates", [(SUM,), (SUM, LIST)], ids=["parts", "events"])
 def test_long_gaps_are_not_walked(
-    window: Window, evaluation: Evaluation, shows: Any, summaries: tuple[Summary, ...]
+    window: Window, evaluation: Evaluation, shows: Any, aggregates: tuple[WindowedAggregate, ...]
 ) -> None:
     """Thirty years between two events: walking them by microseconds would not end."""
     late = 10**15
     events = make_events([1, 2, late, late + 1], [0] * 4, [[0] * 4], x=X[:4], p=[1, 0, 0, 0], q=[0, 1, 0, 0])
-    program = WindowProgram(window=window, evaluation=evaluation, summaries=summaries, shows=shows)
+    program = WindowProgram(window=window, evaluation=evaluation, aggregates=aggregates, shows=shows)
     assert len(run_rows(run_whole, program, events)) < 50
 
 
 def test_without_need_of_events_none_are_kept() -> None:
     programs = tuple(
-        WindowProgram(window=window, evaluation=evaluation, summaries=(COUNT, SUM))
+        WindowProgram(window=window, evaluation=evaluation, aggregates=(COUNT, SUM))
         for window, evaluation in [
             (HOPPING_TIME, ON_CLOSE), (SLIDING_TIME, every(5)), (JUMPING_COUNT, ON_CLOSE), (SESSION, ON_CLOSE),
             (LANDMARK, ON_EVENT),
@@ -394,7 +394,7 @@ def test_without_need_of_events_none_are_kept() -> None:
 
 
 def test_events_that_no_window_can_hold_any_more_are_not_needed() -> None:
-    run = Run((WindowProgram(window=SLIDING_TIME, evaluation=ON_EVENT, summaries=(LIST,)),), STREAM)
+    run = Run((WindowProgram(window=SLIDING_TIME, evaluation=ON_EVENT, aggregates=(LIST,)),), STREAM)
     run.feed(5, 12)
     assert run.operator.needed(12).tolist() == [False, False, False, True, True]
     assert run.operator.needed(14).tolist() == [False, False, False, False, True]
@@ -402,7 +402,7 @@ def test_events_that_no_window_can_hold_any_more_are_not_needed() -> None:
 
 def test_programs_share_a_store_and_part_their_groups() -> None:
     """Two programs see the same groups, until a batch gives them different ones."""
-    program = WindowProgram(window=LANDMARK, evaluation=ON_EVENT, summaries=(SUM, LIST))
+    program = WindowProgram(window=LANDMARK, evaluation=ON_EVENT, aggregates=(SUM, LIST))
     both = make_events([1, 2], [0, 0], [[0, 1]], x=[1, 2])
     operator = CompiledWindows((program, program), Interner())
     operator.step(WindowEvents(both.times, both.keys, (both.groups[0], both.groups[0]), both.columns), 2)
@@ -415,7 +415,7 @@ def test_programs_share_a_store_and_part_their_groups() -> None:
 
 
 def test_evaluations_are_numbered_on_after_a_restore() -> None:
-    run = Run((WindowProgram(window=SLIDING_COUNT, evaluation=ON_EVENT, summaries=(SUM,)),), STREAM)
+    run = Run((WindowProgram(window=SLIDING_COUNT, evaluation=ON_EVENT, aggregates=(SUM,)),), STREAM)
     run.feed(3, 4)
     run.restore(4, Random(1))
     run.feed(2, 12, final=True)
@@ -427,13 +427,13 @@ def test_only_what_time_brings_about_is_waited_for() -> None:
         (SLIDING_COUNT, ON_EVENT, False), (JUMPING_TIME, ON_CLOSE, True), (JUMPING_TIME, ON_EVENT, False),
         (SESSION, ON_CLOSE, True), (SLIDING_TIME, every(5), True), (JUMPING_COUNT, ON_CLOSE, False),
     ]:  # fmt: skip
-        run = Run((WindowProgram(window=window, evaluation=evaluation, summaries=(SUM,)),), STREAM)
+        run = Run((WindowProgram(window=window, evaluation=evaluation, aggregates=(SUM,)),), STREAM)
         run.feed(1, 1)
         assert run.operator.is_waiting() == waits
 
 
 @pytest.mark.parametrize("run", RUNS)
-@pytest.mark.parametrize("summaries", [(SUM,), (SUM, LIST)], ids=["parts", "events"])
+@pytest.mark.parametrize("aggregates", [(SUM,), (SUM, LIST)], ids=["parts", "events"])
 @pytest.mark.parametrize(
     ("window", "evaluation", "expected"),
     [
@@ -452,9 +452,9 @@ def test_events_on_the_edges_of_windows(
     window: Window,
     evaluation: Evaluation,
     expected: list[tuple[int, int]],
-    summaries: tuple[Summary, ...],
+    aggregates: tuple[WindowedAggregate, ...],
     run: Callable[..., list[list[Row]]],
 ) -> None:
     events = make_events([5, 10, 10, 15], [0] * 4, [[0] * 4], x=X[:4])
-    program = WindowProgram(window=window, evaluation=evaluation, summaries=summaries)
+    program = WindowProgram(window=window, evaluation=evaluation, aggregates=aggregates)
     assert [(row.moment, row.values[0]) for row in run_rows(run, program, events)] == expected

@@ -14,15 +14,16 @@ import pytest
 import cepheid.kernel.compiled.window_rows as window_rows
 from cepheid.kernel.columns import Interner
 from cepheid.kernel.reference.windows import ReferenceWindows
-from cepheid.kernel.window import Evaluation, Summary, Window, WindowEvents, WindowProgram
+from cepheid.kernel.window import Evaluation, Window, WindowedAggregate, WindowEvents, WindowProgram
 
 sys.path.append(str(Path(__file__).parent))  # the ways to run lie beside this file
 from window_runs import Row, make_events, read_rows, run_at_random, run_whole
 
 CASES = 400
-COUNT = Summary(function="count")
+COUNT = WindowedAggregate(function="count")
 SUM, MOST, FIRST, LIST = (
-    Summary(function=function, column="x", column_kind="int") for function in ("sum", "max", "first", "array_agg")
+    WindowedAggregate(function=function, column="x", column_kind="int")
+    for function in ("sum", "max", "first", "array_agg")
 )
 
 
@@ -52,7 +53,7 @@ def make_program(random: Random) -> WindowProgram:
     return WindowProgram(
         window=window,
         evaluation=Evaluation(when=when, every=random.choice([1, 2, 3, 5, 7, 20])),
-        summaries=() if members else random.choice([(COUNT, SUM), (SUM, MOST, FIRST, COUNT), (SUM, LIST)]),
+        aggregates=() if members else random.choice([(COUNT, SUM), (SUM, MOST, FIRST, COUNT), (SUM, LIST)]),
         members=members,
         shows=random.choice(["concerned", "concerned", "all", "changes"]),
     )

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from cepheid.kernel.columns import Column, Interner
 from cepheid.kernel.compiled.windows import CompiledWindows
-from cepheid.kernel.window import ListColumn, ObjectColumn, SummaryColumn, WindowEvents, WindowProgram, WindowRows
+from cepheid.kernel.window import AnswerColumn, ListColumn, ObjectColumn, WindowEvents, WindowProgram, WindowRows
 
 NUMBERS = 64
 """Keys and groups of tests are below this number."""
@@ -64,7 +64,7 @@ def take_events(events: WindowEvents, places: npt.NDArray[np.int64], keys: Any, 
     )
 
 
-def read_value(column: SummaryColumn, row: int) -> Any:
+def read_value(column: AnswerColumn, row: int) -> Any:
     if isinstance(column, ObjectColumn):
         return column.values[row]
     if column.valid is not None and not column.valid[row]:

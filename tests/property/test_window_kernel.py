@@ -19,12 +19,12 @@ from cepheid.kernel.columns import Column, Int64s, Interner
 from cepheid.kernel.compiled.windows import CompiledWindows
 from cepheid.kernel.reference.windows import ReferenceWindows
 from cepheid.kernel.window import (
+    AnswerColumn,
     Evaluation,
     ListColumn,
     ObjectColumn,
-    Summary,
-    SummaryColumn,
     Window,
+    WindowedAggregate,
     WindowEvents,
     WindowProgram,
     WindowRows,
@@ -87,11 +87,11 @@ def test_compiled_windows_equal_the_reference_with_many_events_and_keys() -> Non
 
 def test_changes_of_python_aggregates_refuse_a_snapshot() -> None:
     """A gap, declared in `cannot_be_kept`: once it is closed, this fails."""
-    listing = Summary(function="python", column="i", column_kind="int", python=AGGREGATES[0])
+    listing = WindowedAggregate(function="python", column="i", column_kind="int", python=AGGREGATES[0])
     program = WindowProgram(
         window=Window(kind="count", size=2),
         evaluation=Evaluation(when="count", every=2),
-        summaries=(listing,),
+        aggregates=(listing,),
         shows="changes",
     )
     assert cannot_be_kept(program)
@@ -194,7 +194,7 @@ class Numbering:
 
 def cannot_be_kept(program: WindowProgram) -> bool:
     """What a function in Python gave at the last look, for ISTREAM or DSTREAM at the next, is in no snapshot."""
-    return program.shows == "changes" and any(summary.function == "python" for summary in program.summaries)
+    return program.shows == "changes" and any(aggregate.function == "python" for aggregate in program.aggregates)
 
 
 class Run:
@@ -290,7 +290,7 @@ def read_rows(
     """Rows with their evaluation; groups and events by the numbers they have in the case."""
     program = case.programs[number]
     assert (rows.signs is not None) == (program.shows == "changes")
-    assert len(rows.values) == len(program.summaries)
+    assert len(rows.values) == len(program.aggregates)
     columns = [read_values(column, len(rows)) for column in rows.values]
     olds = {} if groups is None else groups.olds()
     return [
@@ -310,7 +310,7 @@ def read_rows(
     ]
 
 
-def read_values(column: SummaryColumn, count: int) -> list[Any]:
+def read_values(column: AnswerColumn, count: int) -> list[Any]:
     if isinstance(column, ObjectColumn):
         assert len(column.values) == count
         return column.values

@@ -20,9 +20,8 @@ from cepheid.kernel.expression import Kind
 from cepheid.kernel.window import (
     Evaluation,
     PythonAggregate,
-    Summary,
-    SummaryFunction,
     Window,
+    WindowedAggregate,
     WindowEvents,
     WindowProgram,
 )
@@ -41,10 +40,10 @@ VALUES: dict[str, tuple[Kind, list[Any], float]] = {
 }
 READ = ("i", "f", "plain", "w", "b", "at", "d")
 NUMBERS = ("i", "f", "plain")
-SAME_KIND: tuple[SummaryFunction, ...] = (
+SAME_KIND: tuple[str, ...] = (
     "min", "max", "percentile_disc", "first", "last", "least", "greatest", "array_agg", "min_by", "max_by",
 )  # fmt: skip
-FUNCTIONS: tuple[SummaryFunction, ...] = (
+FUNCTIONS: tuple[str, ...] = (
     *SAME_KIND, "count", "sum", "avg", "stddev_samp", "stddev_pop", "var_samp", "var_pop", "percentile_cont",
     "count_distinct", "python",
 )  # fmt: skip
@@ -111,8 +110,8 @@ def make_program(random: Random, unit: int) -> WindowProgram:
         if random.random() < 0.4
         else FUNCTIONS
     )
-    summaries = tuple(make_summary(random, random.choice(offered)) for _ in range(random.choice((1, 1, 2, 4))))
-    return WindowProgram(window=window, evaluation=evaluation, summaries=summaries, shows=shows)
+    aggregates = tuple(make_aggregate(random, random.choice(offered)) for _ in range(random.choice((1, 1, 2, 4))))
+    return WindowProgram(window=window, evaluation=evaluation, aggregates=aggregates, shows=shows)
 
 
 def make_evaluation(random: Random, unit: int) -> Evaluation:
@@ -145,7 +144,7 @@ def make_window(random: Random, unit: int, evaluation: Evaluation) -> Window:
             )
 
 
-def make_summary(random: Random, function: SummaryFunction) -> Summary:
+def make_aggregate(random: Random, function: str) -> WindowedAggregate:
     column: str | None = random.choice(READ)
     by = random.choice(READ) if function in ("min_by", "max_by") else None
     parameter = 0.0
@@ -172,7 +171,7 @@ def make_summary(random: Random, function: SummaryFunction) -> Summary:
             parameter = random.choice((0.0, 0.25, 0.5, 0.9, 1.0))
     if function in ("least", "greatest"):
         parameter = float(random.choice((1, 2, 3, 8)))
-    return Summary(
+    return WindowedAggregate(
         function=function,
         column=column,
         column_kind=VALUES[column][0] if column else None,

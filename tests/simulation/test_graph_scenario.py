@@ -21,7 +21,7 @@ from cepheid.execution.embedded.relations import describe_sql
 from cepheid.graph.node import PlanNode
 from cepheid.graph.operators import NODE_TYPES, HostWindow
 from cepheid.graph.query_graph import QueryGraph
-from cepheid.kernel.window import Summary, Window
+from cepheid.kernel.window import Window, WindowedAggregate
 from cepheid.language.catalog import Catalog
 from cepheid.placement.placed_graph import PlacedGraph
 from cepheid.schema import read_schema
@@ -142,7 +142,7 @@ def test_a_limit_bounds_the_rows_of_a_window() -> None:
 
 def test_windows_of_the_host_are_windows_too() -> None:
     window = Window(kind="time", size=5_000_000, slide=5_000_000)
-    node = HostWindow(window=window, summaries=(Summary(function="count"),), cells=(), keys=0)
+    node = HostWindow(window=window, aggregates=(WindowedAggregate(function="count"),), cells=(), keys=0)
     model = model_vertex(node, Flow(rates_per_s=(10.0,), keys=7.0))
     assert (model.kind, model.window_s, model.advance_s, model.output) == ("window", 5.0, 5.0, 1.0)
 

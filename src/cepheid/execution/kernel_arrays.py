@@ -8,10 +8,10 @@ import pyarrow as pa
 
 from cepheid.event_time import restore_values
 from cepheid.kernel.columns import Column, Int64s, Interner, kind_of
-from cepheid.kernel.window import ListColumn, ObjectColumn, SummaryColumn
+from cepheid.kernel.window import AnswerColumn, ListColumn, ObjectColumn
 
 
-def write_summary(column: SummaryColumn, arrow_type: pa.DataType, interner: Interner) -> pa.Array:
+def write_answers(column: AnswerColumn, arrow_type: pa.DataType, interner: Interner) -> pa.Array:
     """An answer of the kernel, in the type that it is to have."""
     if isinstance(column, ObjectColumn):
         return pa.array(column.values, arrow_type)

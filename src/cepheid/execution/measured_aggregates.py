@@ -1,27 +1,29 @@
 """Aggregates in MEASURES: one Arrow column, a value for each row of output.
 
-Each aggregate runs once along its match; a row takes the value after its last event (running) or after the match's
-last one (final).  Types that the kernel cannot compute with (decimals, structs, ...) go through Arrow's group_by.
+Each aggregate runs once along its match, by the code of windows; a row takes the value after its last event (running)
+or after the match's last one (final).  Types that the kernel cannot compute with (decimals, structs, ...) go through
+Arrow's group_by.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cepheid.errors import MatchFailure
 from cepheid.execution.event_log import EventLog
+from cepheid.execution.kernel_arrays import write_column
+from cepheid.kernel.aggregates.catalog import find_aggregate
 from cepheid.kernel.columns import Column, Int64s, Interner, as_cells, kind_of, read_column
-from cepheid.kernel.compiled.aggregates import run_aggregate, tabulate_aggregates
-from cepheid.kernel.compiled.register_code import CodeWriter
+from cepheid.kernel.compiled.match_aggregates import aggregate_matches
 from cepheid.kernel.expression import Aggregate, Kind
 from cepheid.kernel.matches import Matches
+from cepheid.kernel.window import WindowedAggregate
 
-BY_EVENT = ("min", "max", "min_by", "max_by")
+PLACE = "_place"  # the number of an event among those of all matches
 ARROW_NAMES = {"avg": "mean", "stddev_samp": "stddev", "stddev_pop": "stddev", "var_samp": "variance",
                "var_pop": "variance"}  # fmt: skip
 
@@ -74,64 +76,57 @@ def _run(
     matches: Matches,
     measured: dict[str, pa.Array],
 ) -> pa.Array:
+    """The kernel computes it, once for each event that is the last one some row sees."""
     interner = Interner()
     columns = {name: read_column(pa.chunked_array([values]), interner) for name, values in measured.items()}
-    kinds: dict[str, Kind | None] = {name: kind_of(values.type) for name, values in measured.items()}
     if aggregate.distinct and aggregate.column is not None:
         chosen = _first_of_equals(chosen, columns[aggregate.column], matches)
-    writer = CodeWriter(interner)
-    table = tabulate_aggregates([_with_kinds(aggregate, kinds)], matches.variables, writer)
-    trouble = np.zeros(1, dtype=np.int64)
-    integers, floats, valid = run_aggregate(
-        table,
-        chosen.astype(np.uint8),
-        matches.begins,
-        matches.ends,
-        *_stack(list(writer.integer_columns), columns, np.int64, len(chosen)),
-        *_stack(list(writer.float_columns), columns, np.float64, len(chosen)),
-        interner.ranks(),
-        trouble,
-    )
-    if trouble[0]:
-        raise MatchFailure("a sum of integers left the range of 64 bits", hint="cast the column to DOUBLE")
-    last = rows.ends - 1
     is_empty = rows.ends <= rows.begins
-    missing = is_empty | (valid[np.where(is_empty, 0, last)] == 0) if len(valid) else np.ones(len(last), dtype=np.bool_)
-    at = np.where(missing, 0, last)
-    if aggregate.function == "count":
-        return pa.array(np.where(missing, 0, integers[at]) if len(valid) else np.zeros(len(last), dtype=np.int64))
-    if aggregate.function in BY_EVENT:
-        assert aggregate.column is not None, f"{aggregate.function} reads a column"
-        best = integers[at] if len(valid) else np.zeros(len(last), dtype=np.int64)
-        return measured[aggregate.column].take(pa.array(best, mask=missing))
-    in_integers = aggregate.function == "sum" and kinds[aggregate.column or ""] != "float"
-    found = integers if in_integers else floats
-    return pa.array(found[at] if len(valid) else np.zeros(len(last), dtype=found.dtype), mask=missing)
+    last = np.where(is_empty, 0, rows.ends - 1)
+    asked = np.zeros(len(chosen), dtype=np.uint8)
+    asked[last[~is_empty]] = 1
+    wanted = _with_kinds(aggregate, {name: kind_of(values.type) for name, values in measured.items()})
+    definition = find_aggregate(aggregate.function)
+    is_chosen = definition.gives == "value" and aggregate.column is not None
+    if is_chosen:  # which event it is, so that the value keeps its type to the last digit
+        columns[PLACE] = Column(np.arange(len(chosen)))
+        wanted = replace(
+            wanted, function="max_by" if aggregate.function.startswith("max") else "min_by", column=PLACE,
+            column_kind="int", kind="int", by=aggregate.by or aggregate.column,
+            by_kind=wanted.by_kind if aggregate.by else wanted.column_kind,
+        )  # fmt: skip
+    answers = aggregate_matches(wanted, chosen.astype(np.uint8), asked, matches, columns, interner)
+    assert isinstance(answers, Column), "lists are collected elsewhere"
+    found = np.cumsum(asked, dtype=np.int64)[last] - 1 if len(asked) else last
+    missing = is_empty | (found < 0)
+    if answers.valid is not None and len(answers.values):
+        missing |= answers.valid[np.where(missing, 0, found)] == 0
+    values = answers.values[np.where(missing, 0, found)] if len(answers.values) else np.zeros(len(found))
+    if definition.of_none is not None:
+        return pa.array(np.where(missing, definition.of_none, values).astype(np.int64))
+    if is_chosen:
+        return _take_values(measured[aggregate.column or ""], values.astype(np.int64), missing, aggregate)
+    arrow_type = definition.type_of_answer(measured[aggregate.column or ""].type)
+    return write_column(Column(values, (~missing).view(np.uint8)), arrow_type, interner)
 
 
-def _with_kinds(aggregate: Aggregate, kinds: dict[str, Kind | None]) -> Aggregate:
-    return Aggregate(
-        aggregate.function,
-        aggregate.column,
-        kinds.get(aggregate.column or ""),
-        variables=aggregate.variables,
+def _take_values(values: pa.Array, places: Int64s, missing: npt.NDArray[np.bool_], aggregate: Aggregate) -> pa.Array:
+    taken = values.take(pa.array(places, mask=missing))
+    if aggregate.by is None and pa.types.is_floating(taken.type):
+        return pc.add(taken, pa.scalar(0.0, taken.type))  # a zero has no sign, as in windows
+    return taken
+
+
+def _with_kinds(aggregate: Aggregate, kinds: dict[str, Kind | None]) -> WindowedAggregate:
+    kind = kinds.get(aggregate.column or "")
+    return WindowedAggregate(
+        function=aggregate.function,
+        column=aggregate.column,
+        column_kind=kind,
+        kind="int" if kind is None else find_aggregate(aggregate.function).kind_of_answer(kind),
         by=aggregate.by,
         by_kind=kinds.get(aggregate.by or ""),
     )
-
-
-def _stack(
-    names: list[str], columns: dict[str, Column], dtype: npt.DTypeLike, count: int
-) -> tuple[npt.NDArray[np.int64] | npt.NDArray[np.float64], npt.NDArray[np.uint8]]:
-    """The columns one under another, and where they are not null."""
-    values = np.zeros((max(1, len(names)), count), dtype=dtype)
-    valid = np.ones((max(1, len(names)), count), dtype=np.uint8)
-    for row, name in enumerate(names):
-        values[row] = columns[name].values
-        known = columns[name].valid
-        if known is not None:
-            valid[row] = known
-    return values, valid
 
 
 def _first_of_equals(chosen: npt.NDArray[np.bool_], column: Column, matches: Matches) -> npt.NDArray[np.bool_]:

@@ -16,10 +16,10 @@ from cepheid.event_time import restore_values
 from cepheid.execution.arrange_rows import arrange_rows, rank_rows
 from cepheid.execution.blob import read_blob, read_table_bytes, write_blob, write_table
 from cepheid.execution.event_log import EventLog
-from cepheid.execution.kernel_arrays import write_summary
+from cepheid.execution.kernel_arrays import write_answers
 from cepheid.execution.numbering import Numbering
 from cepheid.execution.operator import KeptEvents, kept_events
-from cepheid.graph.cell_types import type_of_summary, type_of_window_cell
+from cepheid.graph.cell_types import type_of_window_cell, type_of_windowed
 from cepheid.graph.operators import WindowAggregate
 from cepheid.graph.operators.window_aggregate import KEPT, WindowCell
 from cepheid.kernel.columns import Int64s, Interner, read_column
@@ -35,10 +35,10 @@ class WindowOperator:
         self._nodes = nodes
         self._layout = layout
         types = {field.name: field.type for field in layout}
-        self._summary_types = [[type_of_summary(each, types) for each in node.program.summaries] for node in nodes]
+        self._aggregate_types = [[type_of_windowed(each, types) for each in node.program.aggregates] for node in nodes]
         self.schemas = [
-            pa.schema([(cell.name, type_of_window_cell(cell, types, summaries)) for cell in node.cells])
-            for node, summaries in zip(nodes, self._summary_types, strict=True)
+            pa.schema([(cell.name, type_of_window_cell(cell, types, aggregates)) for cell in node.cells])
+            for node, aggregates in zip(nodes, self._aggregate_types, strict=True)
         ]
         self._interner = Interner()
         keys = [f"_key{number}" for number in range(nodes[0].keys)]
@@ -46,7 +46,7 @@ class WindowOperator:
         self._numberings = {
             grouping: Numbering([*keys, *grouping], layout, self._interner) for grouping in ((), *self._groupings)
         }
-        self._columns = list(dict.fromkeys(column for node in nodes for column in node.summary_columns()))
+        self._columns = list(dict.fromkeys(column for node in nodes for column in node.aggregate_columns()))
         programs = tuple(node.program for node in nodes)
         self._kernel: CompiledWindows | ReferenceWindows = (
             CompiledWindows(programs, self._interner)
@@ -152,9 +152,9 @@ class WindowOperator:
 
     def _holds_texts(self) -> bool:
         return not self._keeps_events and any(
-            "string" in (summary.column_kind, summary.by_kind)
+            "string" in (aggregate.column_kind, aggregate.by_kind)
             for node in self._nodes
-            for summary in node.program.summaries
+            for aggregate in node.program.aggregates
         )
 
     # --- events in ---------------------------------------------------------------------------------------
@@ -194,8 +194,8 @@ class WindowOperator:
         self, number: int, cell: WindowCell, rows: WindowRows, arrow_type: pa.DataType
     ) -> pa.Array | pa.ChunkedArray:
         match cell.kind:
-            case "summary":
-                return write_summary(rows.values[cell.number], arrow_type, self._interner)
+            case "aggregate":
+                return write_answers(rows.values[cell.number], arrow_type, self._interner)
             case "start":
                 return restore_values(rows.starts, arrow_type)
             case "end":

@@ -1,4 +1,4 @@
-"""The Arrow type of each cell a pattern hands out."""
+"""The Arrow type of each cell that a pattern or a window hands out."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ import pyarrow as pa
 
 from cepheid.graph.operators.row_pattern import OutputCell
 from cepheid.graph.operators.window_aggregate import WindowCell
+from cepheid.kernel.aggregates.catalog import find_aggregate
 from cepheid.kernel.expression import Aggregate
-from cepheid.kernel.window import Summary
+from cepheid.kernel.window import WindowedAggregate
 
 
 def type_of_cell(cell: OutputCell, layout: Mapping[str, pa.DataType]) -> pa.DataType:
@@ -26,30 +27,20 @@ def type_of_cell(cell: OutputCell, layout: Mapping[str, pa.DataType]) -> pa.Data
     return layout[cell.column]
 
 
-def type_of_aggregate(aggregate: Aggregate, layout: Mapping[str, pa.DataType]) -> pa.DataType:
-    if aggregate.function == "count":
+def type_of_aggregate(aggregate: Aggregate | WindowedAggregate, layout: Mapping[str, pa.DataType]) -> pa.DataType:
+    definition = find_aggregate(aggregate.function)
+    if aggregate.column is None or definition.gives == "count":
         return pa.int64()
-    assert aggregate.column is not None, f"{aggregate.function} reads a column"
-    column = layout[aggregate.column]
-    match aggregate.function:
-        case "sum":
-            return (
-                pa.int64() if pa.types.is_integer(column) else column if pa.types.is_decimal(column) else pa.float64()
-            )
-        case "min" | "max" | "min_by" | "max_by":
-            return column
-        case "array_agg":
-            return pa.list_(column)
-    return pa.float64()
+    return definition.type_of_answer(layout[aggregate.column])
 
 
 def type_of_window_cell(
-    cell: WindowCell, layout: Mapping[str, pa.DataType], summaries: Sequence[pa.DataType]
+    cell: WindowCell, layout: Mapping[str, pa.DataType], aggregates: Sequence[pa.DataType]
 ) -> pa.DataType:
-    """`summaries`: the types of the answers of the window's summaries."""
+    """`aggregates`: the types of the answers of the window's aggregates."""
     match cell.kind:
-        case "summary":
-            return summaries[cell.number]
+        case "aggregate":
+            return aggregates[cell.number]
         case "start" | "end" | "moment":
             return layout["_time"]
         case "rank" | "evaluation" | "sign":
@@ -58,16 +49,8 @@ def type_of_window_cell(
     return layout[cell.column]
 
 
-def type_of_summary(summary: Summary, layout: Mapping[str, pa.DataType]) -> pa.DataType:
-    """The type of a summary's answer; `layout`: the types of the window's input columns."""
-    if summary.python is not None:
-        return summary.python.type
-    if summary.column is None or summary.function in ("count", "count_distinct"):
-        return pa.int64()
-    column = layout[summary.column]
-    if summary.function in ("least", "greatest", "array_agg"):
-        return pa.list_(column)
-    keeps = ("min", "max", "min_by", "max_by", "first", "last", "percentile_disc")
-    if summary.function in keeps or summary.kind in ("time", "duration"):
-        return column
-    return pa.int64() if summary.kind == "int" else pa.float64()
+def type_of_windowed(aggregate: WindowedAggregate, layout: Mapping[str, pa.DataType]) -> pa.DataType:
+    """The type of an aggregate's answer; `layout`: the types of the window's input columns."""
+    if aggregate.python is not None:
+        return aggregate.python.type
+    return type_of_aggregate(aggregate, layout)

@@ -20,6 +20,7 @@ from cepheid.graph.operators.window_join import JoinCell
 from cepheid.graph.predicate import Predicate
 from cepheid.graph.query_graph import Edge, QueryGraph
 from cepheid.kernel import expression, join, pattern, window
+from cepheid.kernel.aggregates.definition import PythonAggregate
 from cepheid.scalars import value
 
 READABLE: dict[str, type] = {
@@ -54,7 +55,7 @@ READABLE: dict[str, type] = {
         pattern.SequenceProgram,
         window.Window,
         window.Evaluation,
-        window.Summary,
+        window.WindowedAggregate,
         window.WindowProgram,
         WindowCell,
         SortTerm,
@@ -116,7 +117,7 @@ def _write_value(item: Any) -> Any:
             "function": item.identity,
             "reads": _write_value(item.reads),
         }
-    if isinstance(item, window.PythonAggregate):
+    if isinstance(item, PythonAggregate):
         functions = (item.init, item.add, item.result, item.remove, item.merge)
         return {
             "$": "PythonAggregate",

@@ -17,6 +17,7 @@ from __future__ import annotations
 from cepheid.graph.operators import RowPattern, Sequence, WindowAggregate, WindowJoin
 from cepheid.graph.operators.window_aggregate import show_window
 from cepheid.graph.query_graph import QueryGraph
+from cepheid.kernel.aggregates.catalog import find_aggregate
 from cepheid.kernel.automaton import longest_match
 from cepheid.kernel.expression import (
     Aggregate,
@@ -44,7 +45,7 @@ from cepheid.kernel.pattern import (
     walk_pattern,
 )
 from cepheid.kernel.pattern import RowPattern as Pattern
-from cepheid.kernel.window import MERGEABLE, WindowProgram
+from cepheid.kernel.window import WindowProgram
 
 HOW_TO_BOUND_WINDOW = "give the window a size, for instance RANGE 1 HOUR"
 HOW_TO_BOUND = "add WITHIN, for instance WITHIN INTERVAL '10' MINUTE"
@@ -88,7 +89,7 @@ def explain_window(program: WindowProgram) -> str | None:
         return None
     if program.members and program.evaluation.when != "event":
         return "the window never loses an event, and its rows are all of them"
-    held = [summary.function for summary in program.summaries if summary.function not in MERGEABLE]
+    held = [each.function for each in program.aggregates if not find_aggregate(each.function).mergeable]
     return f"the window never loses an event, and {held[0]} needs all of them" if held else None
 
 

@@ -48,7 +48,7 @@ def _report_window(node: WindowAggregate) -> Iterator[str]:
     reason = explain_window(program)
     if reason is not None:
         yield f"no bound: {reason}; {HOW_TO_BOUND_WINDOW}"
-    functions = [summary.function for summary in program.summaries]
+    functions = [aggregate.function for aggregate in program.aggregates]
     if "python" in functions:
         yield "an aggregate in Python is called for every event: not compiled"
 

@@ -1,6 +1,6 @@
 """Conditions and values over the events of a match: what both twins of the kernel evaluate.
 
-An expression reads *cells*.  A cell is a column at a position, and a position is told relative to the match
+An expression reads *cells*.  A cell is a column at a position, and a position is given relative to the match
 so far ("the last event of b", "the second of a", "the event before the last one").  Besides cells it may read
 *facts* about the match so far: an aggregate over its events, the variable of one of them, the number of the
 match.  Reading is all the two twins share: `reference` walks this tree, `compiled` flattens it into register
@@ -47,11 +47,6 @@ FLOAT_FUNCTIONS = (
 FLOAT_PAIRS = ("power", "atan2")
 TIME_FUNCTIONS = ("div_whole", "to_seconds")
 FUNCTIONS = COMPARISONS + LOGIC + ARITHMETIC + CHOICES + ROUNDING + FLOAT_FUNCTIONS + FLOAT_PAIRS + TIME_FUNCTIONS
-
-AggregateFunction = Literal[
-    "count", "sum", "avg", "min", "max", "stddev_samp", "stddev_pop", "var_samp", "var_pop", "min_by", "max_by",
-    "array_agg",
-]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +110,7 @@ class MatchNumber:
 
 @dataclass(frozen=True, slots=True)
 class Aggregate:
-    """An aggregate over the events so far that are bound to one of `variables` (all of them if empty).
+    """One of kernel/aggregates/ over the events so far that are bound to one of `variables` (all of them if empty).
 
     The event being tested counts as bound to the variable under test, unless `before`: then it is left out
     (`avg(b[..i-1].x)`).  Nulls of `column` are left out; column None counts events.  `by` is the second argument
@@ -124,7 +119,7 @@ class Aggregate:
     `array_agg` (MEASURES only) keeps nulls.  Kinds mean nothing outside conditions: MEASURES aggregate any type.
     """
 
-    function: AggregateFunction
+    function: str
     column: str | None
     column_kind: Kind | None = None
     kind: Kind = "int"

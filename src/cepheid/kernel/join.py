@@ -1,4 +1,4 @@
-"""What a join of streams is told: the window of each input, and what becomes of events without a partner.
+"""What a join of streams is given: the window of each input, and what becomes of events without a partner.
 
 docs/reference/windows.md says what these mean.  Times are microseconds, counts are events.
 
@@ -67,12 +67,12 @@ class JoinProgram:
         assert len(self.inputs) >= 2, "a join has two inputs or more"
         assert len(self.preserved) == len(self.inputs), "each input is preserved or is not"
         assert len(self.inputs) == 2 or not any(self.preserved), "outer joins have two inputs"
-        assert not self.tells_leavers or all(window.kind == "time" for window in self.inputs), (
+        assert not self.emits_leavers or all(window.kind == "time" for window in self.inputs), (
             "leaving is a matter of time"
         )
 
     @property
-    def tells_leavers(self) -> bool:
+    def emits_leavers(self) -> bool:
         """Do rows come out because time passes?"""
         return self.outer == "leaving" and any(self.preserved)
 
@@ -98,7 +98,7 @@ class JoinEvents:
 class JoinRows:
     """rows: int64[m, inputs], events by their index since the operator began or was restored, -1 for nulls.
 
-    moments: int64[m]: the time of the trigger; for an event told at its leaving, the last time at which a partner could
+    moments: int64[m]: the time of the trigger; for an event reported when it leaves, the last time a partner could
     have come (of an endless window, the time of the last event of all).
 
     Rows are in order of triggers; of one trigger by partners, oldest first, the leftmost input slowest.  Leavers of a

@@ -20,7 +20,7 @@ class Matches:
     none if it is empty.  starts[m] is the event its search started at, numbers[m] its number within the partition (SEQ
     does not number).
 
-    fates: uint8[matches], None if all are WHOLE.  UNMATCHED tells an event that is in no match (of a WINDOW clause:
+    fates: uint8[matches], None if all are WHOLE.  UNMATCHED reports an event that is in no match (of a WINDOW clause:
     that has none), at starts[m]; TIMED_OUT a partial match whose time ran out.
     hidden: uint8[events], None if no event is excluded from the rows ({- -}).
     """

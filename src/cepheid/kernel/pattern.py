@@ -1,7 +1,7 @@
 """The regular expression of a row pattern, as a tree, and the programs the two pattern operators run.
 
 The tree is what the parser reads out of PATTERN ( ... ) and what `explain` prints back; `automaton.py`
-turns it into instructions.  A program is all that a pattern operator is told: names of columns, conditions,
+turns it into instructions.  A program is all that a pattern operator is given: names of columns, conditions,
 bounds.  It knows neither SQL nor plans.
 """
 
@@ -187,9 +187,9 @@ class RowPatternProgram:
     `conditions` has an entry for each variable of the pattern (of its absences too) that is not always true;
     variables without one match every event.  `within` bounds (last event's time - first event's time), in
     microseconds.  `lookahead` events after a match must be known before it is given out (NEXT in a measure).
-    `unmatched`: events that are in no match are told too.  `timeouts`: where no match begins at an event because
-    time ran out, the most preferred partial match that reached that far is told.  `frame` is set for a row pattern
-    of a WINDOW clause: then every event is told, with its match or without.
+    `unmatched`: events that are in no match are reported too.  `timeouts`: where no match begins at an event because
+    time ran out, the most preferred partial match that reached that far is reported.  `frame` is set for a row pattern
+    of a WINDOW clause: then every event is reported, with its match or without.
     """
 
     pattern: RowPattern
@@ -254,7 +254,7 @@ class SequenceProgram:
     element of a repeated step: at each element), and says nothing about a match that leaves one of them unbound.  A
     joint condition that names an absent variable belongs to that absence.
     `consume`: events of a match belong to no other.  `limit`: the most partial matches of one key; `overflow` says
-    what happens beyond.  `timeouts`: partial matches that ran out of time are told.
+    what happens beyond.  `timeouts`: partial matches that ran out of time are reported.
     """
 
     items: tuple[SequenceItem, ...]

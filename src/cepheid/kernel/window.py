@@ -1,10 +1,10 @@
-"""What a window operator is told: which events a window holds, when it is looked at, what is computed.
+"""What a window operator is given: which events a window holds, when it is evaluated, what is computed.
 
 docs/reference/windows.md says what each of these means.  Times are microseconds, counts are events.
 
-    Window       which events          time | count | semantic | session; sliding, hopping, jumping, landmark
-    Evaluation   when it is looked at  event | expiry | close | time | count
-    Summary      what is computed      count, sum, ..., percentiles, functions in Python
+    Window              which events       time | count | semantic | session; sliding, hopping, jumping, landmark
+    Evaluation          when evaluated     event | expiry | close | time | count
+    WindowedAggregate   what is computed   one of kernel/aggregates/
 
 Events come with two numbers: their *key* (PARTITION BY: windows of its own) and their *group* (PARTITION BY and GROUP
 BY together: what a row is about), so every group belongs to one key.
@@ -12,29 +12,18 @@ BY together: what a row is about), so every group belongs to one key.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
+from cepheid.kernel.aggregates.definition import PythonAggregate
 from cepheid.kernel.columns import Column, Int64s
 from cepheid.kernel.expression import Kind
 
 WindowKind = Literal["time", "count", "semantic", "session"]
 When = Literal["event", "expiry", "close", "time", "count"]
-SummaryFunction = Literal[
-    "count", "sum", "avg", "min", "max", "min_by", "max_by", "stddev_samp", "stddev_pop", "var_samp", "var_pop",
-    "percentile_cont", "percentile_disc", "count_distinct", "first", "last", "least", "greatest", "array_agg", "python",
-]  # fmt: skip
-
-MERGEABLE: frozenset[SummaryFunction] = frozenset(
-    ("count", "sum", "avg", "min", "max", "min_by", "max_by", "stddev_samp", "stddev_pop", "var_samp", "var_pop",
-     "first", "last")
-)  # fmt: skip
-"""Functions of two halves that can be had from what is known of each: panes will do, events need not be kept."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,23 +62,8 @@ class Evaluation:
     every: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class PythonAggregate:
-    """An aggregate of the user: with `remove` values leave one by one, with `merge` two states become one.
-
-    type: of its result.
-    """
-
-    init: Callable[[], Any]
-    add: Callable[[Any, Any], Any]
-    result: Callable[[Any], Any]
-    remove: Callable[[Any, Any], Any] | None = None
-    merge: Callable[[Any, Any], Any] | None = None
-    type: pa.DataType = field(default_factory=pa.float64)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Summary:
+class WindowedAggregate:
     """One aggregate over the events of a group in a window.
 
     column None: count(*).  kind: of the result (of an element, where the result is a list: least, greatest, array_agg).
@@ -97,7 +71,7 @@ class Summary:
     by: the second column of min_by and max_by.  python: the functions of `python`.
     """
 
-    function: SummaryFunction
+    function: str
     column: str | None = None
     column_kind: Kind | None = None
     kind: Kind = "int"
@@ -111,7 +85,7 @@ class Summary:
 class WindowProgram:
     """What one window vertex is to do.
 
-    members: the rows are the events themselves; then there are no summaries, and group and key are the same.
+    members: the rows are the events themselves; then there are no aggregates, and group and key are the same.
     shows: "concerned": rows as `evaluation` says; "all": the whole relation at every evaluation (RSTREAM); "changes":
     for every evaluation the rows of groups that were touched since the one before, as they were (sign -1) and as they
     are now (sign +1).
@@ -119,7 +93,7 @@ class WindowProgram:
 
     window: Window
     evaluation: Evaluation
-    summaries: tuple[Summary, ...] = ()
+    aggregates: tuple[WindowedAggregate, ...] = ()
     members: bool = False
     shows: Literal["concerned", "all", "changes"] = "concerned"
 
@@ -140,7 +114,7 @@ class ObjectColumn:
     values: list[Any]
 
 
-SummaryColumn = Column | ListColumn | ObjectColumn
+AnswerColumn = Column | ListColumn | ObjectColumn
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,8 +124,8 @@ class WindowRows:
     groups: int64[n]; events: int64[n], the event at which the row came out or (members) that it is, by its index
     among all events given to the operator since it began or was restored, -1 if there is none; moments: int64[n],
     time of the evaluation; starts, ends: int64[n], window_start and window_end; evaluations: int64[n], ascending,
-    equal for the rows of one look at the window(s) of a key; signs: int8[n] if the program shows changes; values: one
-    column per summary.
+    equal for the rows of one evaluation of a key; signs: int8[n] if the program shows changes; values: one
+    column per aggregate.
     """
 
     groups: Int64s
@@ -161,7 +135,7 @@ class WindowRows:
     ends: Int64s
     evaluations: Int64s
     signs: npt.NDArray[np.int8] | None
-    values: tuple[SummaryColumn, ...]
+    values: tuple[AnswerColumn, ...]
 
     def __len__(self) -> int:
         return len(self.groups)
@@ -181,7 +155,7 @@ def take_rows(rows: WindowRows, kept: npt.NDArray[np.bool_]) -> WindowRows:
     )
 
 
-def _take_column(column: SummaryColumn, kept: npt.NDArray[np.bool_]) -> SummaryColumn:
+def _take_column(column: AnswerColumn, kept: npt.NDArray[np.bool_]) -> AnswerColumn:
     if isinstance(column, ObjectColumn):
         return ObjectColumn([value for value, stays in zip(column.values, kept, strict=True) if stays])
     valid = None if column.valid is None else column.valid[kept]
@@ -198,7 +172,7 @@ class WindowEvents:
     """Events in order, for one or more programs.
 
     times: int64[n], ascending; keys: int64[n]; groups: int64[n] for each program; columns: by name, whatever
-    summaries and windows read.
+    aggregates and windows read.
     """
 
     times: Int64s

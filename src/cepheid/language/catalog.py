@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-from cepheid.kernel.window import PythonAggregate
+from cepheid.kernel.aggregates.definition import PythonAggregate
 from cepheid.language.expressions.host_types import Describe
 
 

@@ -32,7 +32,7 @@ from cepheid.graph.node import EngineNode, PlanNode
 from cepheid.graph.operators import Changes, Filter, HostWindow, Project, Relation, Source, TableJoin, Union
 from cepheid.graph.read_columns import source_columns
 from cepheid.hosts import SPARK_STREAMS, SPARK_TABLES
-from cepheid.kernel.window import PythonAggregate
+from cepheid.kernel.aggregates.definition import PythonAggregate
 from cepheid.language.catalog import Catalog
 from cepheid.lookups import Database, Table
 from cepheid.placement.placed_graph import PlacedGraph

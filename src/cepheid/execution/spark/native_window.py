@@ -20,7 +20,7 @@ from cepheid.execution.spark.rejections import watch_rejections
 from cepheid.execution.spark.schemas import quote_name
 from cepheid.graph.operators import HostWindow
 from cepheid.graph.operators.window_aggregate import WindowCell
-from cepheid.kernel.window import Summary
+from cepheid.kernel.window import WindowedAggregate
 
 HALF = 2**32
 
@@ -38,9 +38,9 @@ def run_native_window(node: HostWindow, frame: DataFrame, observations: list[Obs
         start = F.window(F.col("_time").cast("timestamp_ntz"), f"{node.window.slide} microseconds").start
     observations.append(observation)
     columns = [F.col(quote_name(name)) for name in node.read_columns() if name != "_time"]
-    summaries = [_summarise(summary, frame).alias(f"_s{place}") for place, summary in enumerate(node.summaries)]
+    aggregates = [_summarise(aggregate, frame).alias(f"_s{place}") for place, aggregate in enumerate(node.aggregates)]
     grouped = frame.select(start.alias("_start"), *columns).groupBy("_start", *node.group_columns())
-    answered = grouped.agg(F.count(F.lit(1)).alias("_rows"), *summaries)
+    answered = grouped.agg(F.count(F.lit(1)).alias("_rows"), *aggregates)
     if by_number:
         answered = _set_rejected_apart(answered, observation)
     return answered.select(*(_tell(cell, node, time_type).alias(cell.name) for cell in node.cells))
@@ -55,7 +55,7 @@ def _set_rejected_apart(answered: DataFrame, observation: Observation) -> DataFr
 
 def _tell(cell: WindowCell, node: HostWindow, time_type: DataType) -> Column:
     match cell.kind:
-        case "summary":
+        case "aggregate":
             return F.col(f"_s{cell.number}")
         case "start":
             return _write_time(0, time_type)
@@ -73,23 +73,23 @@ def _write_time(after: int, time_type: DataType) -> Column:
     return (F.col("_start") + F.make_dt_interval(secs=F.lit(Decimal(after) / 1_000_000))).cast(time_type)
 
 
-def _summarise(summary: Summary, frame: DataFrame) -> Column:
-    if summary.column is None:
+def _summarise(aggregate: WindowedAggregate, frame: DataFrame) -> Column:
+    if aggregate.column is None:
         return F.count(F.lit(1))
-    column = F.col(quote_name(summary.column))
-    match summary.function:
-        case "sum" if summary.column_kind == "int":
-            return _sum_integers(column, isinstance(frame.schema[summary.column].dataType, LongType))
-        case "avg" if summary.column_kind == "int":
+    column = F.col(quote_name(aggregate.column))
+    match aggregate.function:
+        case "sum" if aggregate.column_kind == "int":
+            return _sum_integers(column, isinstance(frame.schema[aggregate.column].dataType, LongType))
+        case "avg" if aggregate.column_kind == "int":
             return _average_integers(column)
         case "count":
             return F.count(column)
         case "count_distinct":
             return F.count_distinct(column)
         case "sum" | "avg" | "min" | "max" | "stddev_samp" | "stddev_pop" | "var_samp" | "var_pop":
-            compute = getattr(F, summary.function)
+            compute = getattr(F, aggregate.function)
             return compute(column)
-    raise AssertionError(f"{summary.function} is not left to Spark")
+    raise AssertionError(f"{aggregate.function} is not left to Spark")
 
 
 def _sum_integers(column: Column, is_long: bool) -> Column:

@@ -10,8 +10,8 @@ from typing import ClassVar
 
 from cepheid.graph.classification import Classification
 from cepheid.graph.node import MADE_HERE, Needed, Origin, PlanNode, plan_node
-from cepheid.graph.operators.window_aggregate import WindowCell, show_summary, show_window
-from cepheid.kernel.window import Summary, Window
+from cepheid.graph.operators.window_aggregate import WindowCell, show_window, show_windowed
+from cepheid.kernel.window import Window, WindowedAggregate
 
 
 @plan_node
@@ -21,7 +21,7 @@ class HostWindow(PlanNode):
     implementation: ClassVar[str] = "host_window"
 
     window: Window
-    summaries: tuple[Summary, ...]
+    aggregates: tuple[WindowedAggregate, ...]
     cells: tuple[WindowCell, ...]
     keys: int
     groups: int = 0
@@ -46,7 +46,7 @@ class HostWindow(PlanNode):
         return 0.01
 
     def parameters(self) -> list[str]:
-        shown = [show_window(self.window), *map(show_summary, self.summaries)]
+        shown = [show_window(self.window), *map(show_windowed, self.aggregates)]
         shown += [f"keys={self.keys}", f"groups={self.groups}"]
         return [*shown, f"cells=[{', '.join(cell.show() for cell in self.cells)}]"]
 
@@ -56,5 +56,5 @@ class HostWindow(PlanNode):
         return [*keys, *(f"_group{number}" for number in range(self.groups))]
 
     def read_columns(self) -> list[str]:
-        read = [summary.column for summary in self.summaries if summary.column is not None]
+        read = [aggregate.column for aggregate in self.aggregates if aggregate.column is not None]
         return list(dict.fromkeys(["_time", *self.group_columns(), *read]))

@@ -1,7 +1,7 @@
 """A window over a stream, and what is computed over it each time it is looked at.
 
 Its input has the event layout (row_pattern.py): `_time`, `_key0`, ... (PARTITION BY), `_group0`, ... (GROUP BY), and
-any other column that the window, its summaries or cells read.  Its output has one column per cell.
+any other column that the window, its aggregates or cells read.  Its output has one column per cell.
 """
 
 from __future__ import annotations
@@ -11,9 +11,10 @@ from typing import ClassVar, Literal
 
 from cepheid.graph.classification import Classification
 from cepheid.graph.node import EngineNode, plan_node
-from cepheid.kernel.window import Evaluation, Summary, Window, WindowProgram
+from cepheid.kernel.aggregates.catalog import find_aggregate
+from cepheid.kernel.window import Evaluation, Window, WindowedAggregate, WindowProgram
 
-CellKind = Literal["key", "group", "row", "summary", "start", "end", "moment", "rank", "sign", "evaluation"]
+CellKind = Literal["key", "group", "row", "aggregate", "start", "end", "moment", "rank", "sign", "evaluation"]
 KEPT = "_kept"  # column of the layout: does WHERE hold?
 
 
@@ -31,7 +32,7 @@ class WindowCell:
     """One value handed out per row.
 
     key, group: the `column` that all events of the row's key or group agree on; row: a `column` of the event itself;
-    summary: the one with this `number`; start, end: of the window; moment: time of the evaluation;
+    aggregate: the one with this `number`; start, end: of the window; moment: time of the evaluation;
     rank: the place of the row (rank, dense_rank or row_number: `function`) among those of its evaluation;
     sign, evaluation: for those who compare one evaluation with the next.
     """
@@ -44,7 +45,7 @@ class WindowCell:
     order: tuple[SortTerm, ...] = ()
 
     def show(self) -> str:
-        shown = self.column or {"summary": f"#{self.number}"}.get(self.kind, self.kind)
+        shown = self.column or {"aggregate": f"#{self.number}"}.get(self.kind, self.kind)
         return f"{shown} AS {self.name}"
 
 
@@ -89,7 +90,7 @@ class WindowAggregate(EngineNode):
     def parameters(self) -> list[str]:
         program = self.program
         shown = [show_window(program.window), show_evaluation(program.evaluation)]
-        shown += [show_summary(summary) for summary in program.summaries]
+        shown += [show_windowed(aggregate) for aggregate in program.aggregates]
         shown += [f"keys={self.keys}", f"groups={self.groups}"]
         if program.shows != "concerned":
             shown.append(f"shows={program.shows}")
@@ -102,18 +103,18 @@ class WindowAggregate(EngineNode):
             shown.append(f"limit={self.arrangement.limit}")
         return [*shown, f"cells=[{', '.join(cell.show() for cell in self.cells)}]"]
 
-    def summary_columns(self) -> list[str]:
+    def aggregate_columns(self) -> list[str]:
         """The columns that the kernel computes with."""
         window = self.program.window
         read = [window.opens, window.closes]
-        read += [column for summary in self.program.summaries for column in (summary.column, summary.by)]
+        read += [column for aggregate in self.program.aggregates for column in (aggregate.column, aggregate.by)]
         return list(dict.fromkeys(column for column in read if column is not None))
 
     def read_columns(self) -> list[str]:
         groups = [f"_group{number}" for number in range(self.groups)]
         carried = [cell.column for cell in self.cells if cell.column is not None]
         kept = [KEPT] if self.filtered else []
-        return list(dict.fromkeys([*groups, *kept, *self.summary_columns(), *carried]))
+        return list(dict.fromkeys([*groups, *kept, *self.aggregate_columns(), *carried]))
 
     def cell_names(self) -> list[str]:
         return [cell.name for cell in self.cells]
@@ -144,11 +145,11 @@ def show_evaluation(evaluation: Evaluation) -> str:
     return f"on {evaluation.when}"
 
 
-def show_summary(summary: Summary) -> str:
-    arguments = [summary.column or "*", *([summary.by] if summary.by else [])]
-    if summary.function in ("percentile_cont", "percentile_disc", "least", "greatest"):
-        arguments.append(f"{summary.parameter:g}")
-    return f"{summary.function}({', '.join(arguments)})"
+def show_windowed(aggregate: WindowedAggregate) -> str:
+    arguments = [aggregate.column or "*", *([aggregate.by] if aggregate.by else [])]
+    if find_aggregate(aggregate.function).parameter is not None:
+        arguments.append(f"{aggregate.parameter:g}")
+    return f"{aggregate.function}({', '.join(arguments)})"
 
 
 def _show_time(microseconds: int | None) -> str:

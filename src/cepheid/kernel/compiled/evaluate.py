@@ -13,6 +13,7 @@ from numba import njit
 
 from cepheid.errors import MatchFailure
 from cepheid.kernel.columns import Flags, Floats, Int64s
+from cepheid.kernel.compiled.njit_options import njit_no_refcount_inline
 from cepheid.kernel.compiled.register_code import OPERATIONS, RegisterCode
 
 EQ_INT, NE_INT, LT_INT, LE_INT, GT_INT, GE_INT = (
@@ -194,178 +195,202 @@ def round_away(value: float, digits: int) -> float:
     return signed / scale if digits >= 0 else signed * scale
 
 
-@njit(cache=True, forceinline=True)
-def holds(
-    condition: int, where: Int64s,
-    rows: Any, bounds: Any, integers: Int64s, floats: Floats, ranks: Int64s,
-    ri: Int64s, rf: Floats, rv: Flags, trouble: Int64s, by_rank: Int64s,
-    facts_i: Int64s, facts_f: Floats, facts_valid: Flags,
-    cells_i: Any, cells_i_valid: Any, cells_f: Any, cells_f_valid: Any,
-) -> bool:  # fmt: skip
-    """Is the condition true?  where: int64[positions], the event each position stands for, -1 if none.
+@njit_no_refcount_inline
+def _choose_value(op: int, t: int, a: int, b: int, other: int, machine: Machine) -> bool:
+    """Logic, and the choice of one of several values; False: it is another operation."""
+    ri, rf, rv = machine.register_integers, machine.register_floats, machine.register_valid
+    if op == AND:
+        if (rv[a] and not ri[a]) or (rv[b] and not ri[b]):
+            ri[t], rv[t] = 0, 1
+        else:
+            ri[t], rv[t] = 1, rv[a] & rv[b]
+    elif op == OR:
+        if (rv[a] and ri[a]) or (rv[b] and ri[b]):
+            ri[t], rv[t] = 1, 1
+        else:
+            ri[t], rv[t] = 0, rv[a] & rv[b]
+    elif op == NOT:
+        ri[t], rv[t] = 1 - ri[a], rv[a]
+    elif op == IS_NULL:
+        ri[t], rv[t] = 1 - rv[a], 1
+    elif op == COALESCE_INT:
+        if not rv[a]:
+            ri[t], rv[t] = ri[b], rv[b]
+    elif op == COALESCE_FLOAT:
+        if not rv[a]:
+            rf[t], rv[t] = rf[b], rv[b]
+    elif op == IF_INT:
+        chosen = b if rv[a] and ri[a] else other
+        ri[t], rv[t] = ri[chosen], rv[chosen]
+    elif op == IF_FLOAT:
+        chosen = b if rv[a] and ri[a] else other
+        rf[t], rv[t] = rf[chosen], rv[chosen]
+    elif op in (LEAST_INT, GREATEST_INT):
+        if not rv[a] or (rv[b] and (ri[b] < ri[a]) == (op == LEAST_INT)):
+            ri[t], rv[t] = ri[b], rv[b]
+    elif op in (LEAST_FLOAT, GREATEST_FLOAT):
+        if not rv[a] or (rv[b] and less_float(rf[b], rf[a]) == (op == LEAST_FLOAT)):
+            rf[t], rv[t] = rf[b], rv[b]
+    else:
+        return False
+    return True
 
-    Takes the arrays of a Machine and of Cells one by one: inside a hot loop, reading them out of the tuples
-    would count references up and down for each event.
-    """
-    begin, end = bounds[condition], bounds[condition + 1]
+
+@njit_no_refcount_inline
+def _change_value(op: int, t: int, a: int, machine: Machine) -> bool:
+    """Operations on one value; False: it is another one."""
+    ri, rf, rv = machine.register_integers, machine.register_floats, machine.register_valid
+    if op == NEG_INT:
+        if rv[a] and ri[a] == SMALLEST:
+            machine.trouble[0] = 1
+        ri[t] = -ri[a]
+    elif op == ABS_INT:
+        if rv[a] and ri[a] == SMALLEST:
+            machine.trouble[0] = 1
+        ri[t] = abs(ri[a])
+    elif op == NEG_FLOAT:
+        rf[t] = -rf[a]
+    elif op == ABS_FLOAT:
+        rf[t] = abs(rf[a])
+    elif op == TO_FLOAT:
+        rf[t] = float(ri[a])
+    elif op == RANK:
+        if rv[a]:
+            ri[t] = machine.ranks[ri[a]]
+    elif op == UNRANK:
+        if rv[a]:
+            ri[t] = machine.order_ranks[ri[a]]
+    elif op == SIGN_INT:
+        ri[t] = (ri[a] > 0) - (ri[a] < 0)
+    elif op == SIGN_FLOAT:
+        rf[t] = np.sign(rf[a])
+    else:
+        return False
+    return True
+
+
+@njit_no_refcount_inline
+def _combine_numbers(op: int, t: int, a: int, b: int, machine: Machine) -> None:
+    """Arithmetic of two known numbers."""
+    ri, rf, rv = machine.register_integers, machine.register_floats, machine.register_valid
+    if op == ADD_INT:
+        total = ri[a] + ri[b]
+        if ((ri[a] ^ total) & (ri[b] ^ total)) < 0:
+            machine.trouble[0] = 1
+        ri[t] = total
+    elif op == SUB_INT:
+        total = ri[a] - ri[b]
+        if ((ri[a] ^ ri[b]) & (ri[a] ^ total)) < 0:
+            machine.trouble[0] = 1
+        ri[t] = total
+    elif op == MUL_INT:
+        # 2^63 is 9.22e18; near it, a product that wrapped round has the other sign
+        estimate = float(ri[a]) * float(ri[b])
+        product = ri[a] * ri[b]
+        if abs(estimate) > 9.2e18 and (abs(estimate) > 9.3e18 or (product < 0) != (estimate < 0)):
+            machine.trouble[0] = 1
+        ri[t] = product
+    elif op == MOD_INT:
+        if ri[b] == 0:
+            rv[t] = 0
+        elif ri[b] == -1:
+            ri[t] = 0
+        else:
+            remainder = ri[a] % ri[b]  # has the sign of the divisor
+            ri[t] = remainder - ri[b] if remainder != 0 and (ri[a] < 0) != (ri[b] < 0) else remainder
+    elif op == ADD_FLOAT:
+        rf[t] = rf[a] + rf[b]
+    elif op == SUB_FLOAT:
+        rf[t] = rf[a] - rf[b]
+    elif op == MUL_FLOAT:
+        rf[t] = rf[a] * rf[b]
+    elif op == MOD_FLOAT:
+        if rf[b] == 0.0:
+            rv[t] = 0
+        else:
+            rf[t] = np.fmod(rf[a], rf[b])
+    elif op == DIV:
+        if rf[b] == 0.0:
+            rv[t] = 0
+        else:
+            rf[t] = rf[a] / rf[b]
+
+
+@njit_no_refcount_inline
+def _combine_pair(op: int, t: int, a: int, b: int, machine: Machine) -> None:
+    """Comparisons and arithmetic of two values; null if one is null."""
+    ri, rf, rv = machine.register_integers, machine.register_floats, machine.register_valid
+    rv[t] = rv[a] & rv[b]
+    if not rv[t]:
+        return
+    if op == EQ_INT:
+        ri[t] = ri[a] == ri[b]
+    elif op == NE_INT:
+        ri[t] = ri[a] != ri[b]
+    elif op == LT_INT:
+        ri[t] = ri[a] < ri[b]
+    elif op == LE_INT:
+        ri[t] = ri[a] <= ri[b]
+    elif op == GT_INT:
+        ri[t] = ri[a] > ri[b]
+    elif op == GE_INT:
+        ri[t] = ri[a] >= ri[b]
+    elif op == EQ_FLOAT:
+        ri[t] = equal_float(rf[a], rf[b])
+    elif op == NE_FLOAT:
+        ri[t] = not equal_float(rf[a], rf[b])
+    elif op == LT_FLOAT:
+        ri[t] = less_float(rf[a], rf[b])
+    elif op == LE_FLOAT:
+        ri[t] = not less_float(rf[b], rf[a])
+    elif op == GT_FLOAT:
+        ri[t] = less_float(rf[b], rf[a])
+    elif op == GE_FLOAT:
+        ri[t] = not less_float(rf[a], rf[b])
+    else:
+        _combine_numbers(op, t, a, b, machine)
+
+
+@njit_no_refcount_inline
+def holds(condition: int, where: Int64s, machine: Machine, cells: Cells) -> bool:
+    """Is the condition true?  where: int64[positions], the event each position stands for, -1 if none."""
+    ri, rf, rv = machine.register_integers, machine.register_floats, machine.register_valid
+    begin, end = machine.bounds[condition], machine.bounds[condition + 1]
     if begin == end:
         return True
     for pc in range(begin, end):
-        op = rows[pc, 0]
-        t = rows[pc, 1]
-        a = rows[pc, 2]
-        b = rows[pc, 3]
+        op = machine.rows[pc, 0]
+        t = machine.rows[pc, 1]
+        a = machine.rows[pc, 2]
+        b = machine.rows[pc, 3]
         if op == LOAD_INT:
             event = where[b]
-            if event >= 0 and cells_i_valid[a, event]:
-                ri[t] = cells_i[a, event]
+            if event >= 0 and cells.integers_valid[a, event]:
+                ri[t] = cells.integers[a, event]
                 rv[t] = 1
             else:
                 rv[t] = 0
         elif op == LOAD_FLOAT:
             event = where[b]
-            if event >= 0 and cells_f_valid[a, event]:
-                rf[t] = cells_f[a, event]
+            if event >= 0 and cells.floats_valid[a, event]:
+                rf[t] = cells.floats[a, event]
                 rv[t] = 1
             else:
                 rv[t] = 0
         elif op == CONST_INT:
-            ri[t] = integers[a]
+            ri[t] = machine.integers[a]
             rv[t] = 1
         elif op == CONST_FLOAT:
-            rf[t] = floats[a]
+            rf[t] = machine.floats[a]
             rv[t] = 1
         elif op == NULL:
             rv[t] = 0
         elif op == FACT_INT:
-            ri[t], rv[t] = facts_i[a], facts_valid[a]
+            ri[t], rv[t] = machine.fact_integers[a], machine.fact_valid[a]
         elif op == FACT_FLOAT:
-            rf[t], rv[t] = facts_f[a], facts_valid[a]
-        elif op == AND:
-            if (rv[a] and not ri[a]) or (rv[b] and not ri[b]):
-                ri[t], rv[t] = 0, 1
-            else:
-                ri[t], rv[t] = 1, rv[a] & rv[b]
-        elif op == OR:
-            if (rv[a] and ri[a]) or (rv[b] and ri[b]):
-                ri[t], rv[t] = 1, 1
-            else:
-                ri[t], rv[t] = 0, rv[a] & rv[b]
-        elif op == NOT:
-            ri[t], rv[t] = 1 - ri[a], rv[a]
-        elif op == IS_NULL:
-            ri[t], rv[t] = 1 - rv[a], 1
-        elif op == COALESCE_INT:
-            if not rv[a]:
-                ri[t], rv[t] = ri[b], rv[b]
-        elif op == COALESCE_FLOAT:
-            if not rv[a]:
-                rf[t], rv[t] = rf[b], rv[b]
-        elif op == IF_INT:
-            chosen = b if rv[a] and ri[a] else rows[pc, 4]
-            ri[t], rv[t] = ri[chosen], rv[chosen]
-        elif op == IF_FLOAT:
-            chosen = b if rv[a] and ri[a] else rows[pc, 4]
-            rf[t], rv[t] = rf[chosen], rv[chosen]
-        elif op in (LEAST_INT, GREATEST_INT):
-            if not rv[a] or (rv[b] and (ri[b] < ri[a]) == (op == LEAST_INT)):
-                ri[t], rv[t] = ri[b], rv[b]
-        elif op in (LEAST_FLOAT, GREATEST_FLOAT):
-            if not rv[a] or (rv[b] and less_float(rf[b], rf[a]) == (op == LEAST_FLOAT)):
-                rf[t], rv[t] = rf[b], rv[b]
-        elif op == NEG_INT:
-            if rv[a] and ri[a] == SMALLEST:
-                trouble[0] = 1
-            ri[t] = -ri[a]
-        elif op == ABS_INT:
-            if rv[a] and ri[a] == SMALLEST:
-                trouble[0] = 1
-            ri[t] = abs(ri[a])
-        elif op == NEG_FLOAT:
-            rf[t] = -rf[a]
-        elif op == ABS_FLOAT:
-            rf[t] = abs(rf[a])
-        elif op == TO_FLOAT:
-            rf[t] = float(ri[a])
-        elif op == RANK:
-            if rv[a]:
-                ri[t] = ranks[ri[a]]
-        elif op == UNRANK:
-            if rv[a]:
-                ri[t] = by_rank[ri[a]]
+            rf[t], rv[t] = machine.fact_floats[a], machine.fact_valid[a]
         elif op >= FIRST_MATHS:
             calculate(op, t, a, b, ri, rf, rv)
-        elif op == SIGN_INT:
-            ri[t] = (ri[a] > 0) - (ri[a] < 0)
-        elif op == SIGN_FLOAT:
-            rf[t] = np.sign(rf[a])
-        else:
-            rv[t] = rv[a] & rv[b]
-            if not rv[t]:
-                continue
-            if op == EQ_INT:
-                ri[t] = ri[a] == ri[b]
-            elif op == NE_INT:
-                ri[t] = ri[a] != ri[b]
-            elif op == LT_INT:
-                ri[t] = ri[a] < ri[b]
-            elif op == LE_INT:
-                ri[t] = ri[a] <= ri[b]
-            elif op == GT_INT:
-                ri[t] = ri[a] > ri[b]
-            elif op == GE_INT:
-                ri[t] = ri[a] >= ri[b]
-            elif op == EQ_FLOAT:
-                ri[t] = equal_float(rf[a], rf[b])
-            elif op == NE_FLOAT:
-                ri[t] = not equal_float(rf[a], rf[b])
-            elif op == LT_FLOAT:
-                ri[t] = less_float(rf[a], rf[b])
-            elif op == LE_FLOAT:
-                ri[t] = not less_float(rf[b], rf[a])
-            elif op == GT_FLOAT:
-                ri[t] = less_float(rf[b], rf[a])
-            elif op == GE_FLOAT:
-                ri[t] = not less_float(rf[a], rf[b])
-            elif op == ADD_INT:
-                total = ri[a] + ri[b]
-                if ((ri[a] ^ total) & (ri[b] ^ total)) < 0:
-                    trouble[0] = 1
-                ri[t] = total
-            elif op == SUB_INT:
-                total = ri[a] - ri[b]
-                if ((ri[a] ^ ri[b]) & (ri[a] ^ total)) < 0:
-                    trouble[0] = 1
-                ri[t] = total
-            elif op == MUL_INT:
-                # 2^63 is 9.22e18; near it, a product that wrapped round has the other sign
-                estimate = float(ri[a]) * float(ri[b])
-                product = ri[a] * ri[b]
-                if abs(estimate) > 9.2e18 and (abs(estimate) > 9.3e18 or (product < 0) != (estimate < 0)):
-                    trouble[0] = 1
-                ri[t] = product
-            elif op == MOD_INT:
-                if ri[b] == 0:
-                    rv[t] = 0
-                elif ri[b] == -1:
-                    ri[t] = 0
-                else:
-                    remainder = ri[a] % ri[b]  # has the sign of the divisor
-                    ri[t] = remainder - ri[b] if remainder != 0 and (ri[a] < 0) != (ri[b] < 0) else remainder
-            elif op == ADD_FLOAT:
-                rf[t] = rf[a] + rf[b]
-            elif op == SUB_FLOAT:
-                rf[t] = rf[a] - rf[b]
-            elif op == MUL_FLOAT:
-                rf[t] = rf[a] * rf[b]
-            elif op == MOD_FLOAT:
-                if rf[b] == 0.0:
-                    rv[t] = 0
-                else:
-                    rf[t] = np.fmod(rf[a], rf[b])
-            elif op == DIV:
-                if rf[b] == 0.0:
-                    rv[t] = 0
-                else:
-                    rf[t] = rf[a] / rf[b]
+        elif not _choose_value(op, t, a, b, machine.rows[pc, 4], machine) and not _change_value(op, t, a, machine):
+            _combine_pair(op, t, a, b, machine)
     return rv[0] == 1 and ri[0] != 0

@@ -103,7 +103,8 @@ def look_up(
     number = find_row(row, answers.slots, answers.rows)
     if number < 0:
         answers.wanted[0] = call + 1
-        answers.wanted[1:] = row[1 : answers.wanted.shape[0]]
+        for place in range(1, answers.wanted.shape[0]):
+            answers.wanted[place] = row[place]
         return False
     facts_i[slot] = answers.integers[number]
     facts_f[slot] = answers.floats[number]

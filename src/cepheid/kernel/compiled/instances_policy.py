@@ -7,8 +7,8 @@ import numpy.typing as npt
 
 from cepheid.kernel.columns import Flags, Int64s
 from cepheid.kernel.compiled import window_instances as kernel
+from cepheid.kernel.compiled.step_buffer import DONE, NEEDS_SLOTS, StepBuffer
 from cepheid.kernel.compiled.window_choice import SHOWS, WHEN, is_mergeable
-from cepheid.kernel.compiled.window_draft import DONE, NEEDS_SLOTS, Draft
 from cepheid.kernel.compiled.window_instances import NONE, Instances
 from cepheid.kernel.compiled.window_policy import Policy, State, grow_rows
 from cepheid.kernel.compiled.window_store import EventStore, read_flags
@@ -32,11 +32,11 @@ class InstancesPolicy(Policy):
         own = when == "event" and program.shows == "concerned"
         in_time = window.kind in ("time", "session")
         closes_at_end = when == "close" and not in_time
-        looks_back = when == "time" or (when == "expiry" and in_time) or closes_at_end
+        evaluates_late = when == "time" or (when == "expiry" and in_time) or closes_at_end
         self._plan = np.array(
             [_KINDS[window.kind], window.size or 0, window.slide or 0, WHEN[when], program.evaluation.every,
              SHOWS[program.shows], program.members, not (program.members and own), window.closes is not None,
-             looks_back],
+             evaluates_late],
             dtype=np.int64,
         )  # fmt: skip
         self._numbers = np.zeros(8, dtype=np.int64)
@@ -48,8 +48,8 @@ class InstancesPolicy(Policy):
         self._flags: tuple[Flags, Flags] = (np.zeros(0, dtype=np.uint8), np.zeros(0, dtype=np.uint8))
         self._end: Int64s | None = None
         self._closes_at_end = closes_at_end
-        self.tells_in_time = when == "time" or (when == "close" and in_time)
-        self.looks_back = looks_back
+        self.emits_in_time = when == "time" or (when == "close" and in_time)
+        self.evaluates_late = evaluates_late
 
     def _gather(self) -> Instances:
         oldest_slots = self.group_table.reshape(-1)
@@ -62,22 +62,22 @@ class InstancesPolicy(Policy):
         self._numbers[kernel.CURSOR] = begin
         self._end = None
 
-    def write(self, store: EventStore, begin: int, now: int, draft: Draft) -> int:
+    def write(self, store: EventStore, begin: int, now: int, buffer: StepBuffer) -> int:
         opens, closes = self._flags
         groups = store.groups(self._number)
         state = self._gather()
         return int(
-            kernel.fill_windows(state, store.times, store.keys, groups, opens, closes, begin, store.count, now, draft)
+            kernel.fill_windows(state, store.times, store.keys, groups, opens, closes, begin, store.count, now, buffer)
         )
 
-    def write_end(self, draft: Draft) -> int:
+    def write_end(self, buffer: StepBuffer) -> int:
         if not self._closes_at_end:
             return DONE
         if self._end is None:
             keys = np.flatnonzero(self.key_table[:, kernel.OPEN] > 0)
             self._end = self.order_by_last(keys, self.key_table[keys, kernel.LAST_TIME])
             self._numbers[kernel.CURSOR] = 0
-        return int(kernel.close_at_end(self._gather(), self._end, draft))
+        return int(kernel.close_at_end(self._gather(), self._end, buffer))
 
     def grow(self, stopped: int) -> None:
         if stopped == NEEDS_SLOTS:
@@ -94,7 +94,7 @@ class InstancesPolicy(Policy):
     def waiting(self) -> int:
         return int(self._numbers[kernel.HEAP])
 
-    def next_look(self, key: int) -> int:
+    def next_evaluation(self, key: int) -> int:
         if self._when == "time":
             return int(self.key_table[key, kernel.NEXT])
         return int(self.key_table[key, kernel.LAST_TIME]) + (self._when == "expiry")
@@ -165,7 +165,7 @@ class InstancesPolicy(Policy):
     def restored_slots(self, state: State) -> Int64s:
         return np.arange(len(state["slot_groups"]))
 
-    def replay(self, store: EventStore, draft: Draft, begin: int, state: State) -> int:  # noqa: ARG002
+    def replay(self, store: EventStore, buffer: StepBuffer, begin: int, state: State) -> int:  # noqa: ARG002
         if self.keeps_cells or not self._plan[kernel.SCRIPTED]:
             return -1
-        return int(kernel.readd(self._gather(), store.keys, store.groups(self._number), begin, store.count, draft))
+        return int(kernel.readd(self._gather(), store.keys, store.groups(self._number), begin, store.count, buffer))

@@ -3,7 +3,7 @@
     events ─▶ advance: candidates ─▶ accept (the caller: the rest of the condition) ─▶ settle: rows
 
 Several programs over the same events (the same query with windows of other sizes, say) share one log and one set of
-chains.  How partners are found is told in join_advance.py.
+chains.  How partners are found is written in join_advance.py.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from cepheid.kernel.compiled.join_advance import (
     PARTITIONED,
     TIME,
     Arrivals,
-    Desk,
     Ends,
     Found,
+    JoinScratch,
     Log,
     Plan,
     advance,
@@ -59,7 +59,7 @@ class CompiledJoin:
         inputs = len(programs[0].inputs)
         self._longs = GrowingRows(5 if self._counts_partitions else 3, np.int64)
         self._streams = GrowingRows(1, np.uint8)
-        self._matched = GrowingRows(max(1, sum(program.tells_leavers for program in programs)), np.uint8)
+        self._matched = GrowingRows(max(1, sum(program.emits_leavers for program in programs)), np.uint8)
         self._ends = Ends(
             _nothing((64, inputs)),
             _nothing(inputs),
@@ -68,10 +68,10 @@ class CompiledJoin:
             np.zeros((64, inputs), dtype=np.int64),
         )
         shape = (len(programs), inputs)
-        self._desk = Desk(
+        self._scratch = JoinScratch(
             gone=_nothing(shape),
             gone_counts=np.zeros(shape, dtype=np.int64),
-            told=_nothing(shape),
+            reported=_nothing(shape),
             triggers=_nothing(len(programs)),
             gathered=np.empty((inputs, _WIDTH), dtype=np.int64),
             gathered_counts=np.zeros(inputs, dtype=np.int64),
@@ -98,15 +98,15 @@ class CompiledJoin:
         """
         base = self.seen
         arrivals = self._append(events)
-        self._desk.cursor[EVENT] = base
+        self._scratch.cursor[EVENT] = base
         pieces: list[list[JoinRows]] = [[] for _ in self._programs]
         asked = [None] * len(self._programs) if accepts is None else accepts
         while True:
             found = Found(self._rows, self._used, self._matched.data)
-            outcome = advance(self._log, self._ends, arrivals, self._plan, self._desk, found, base, self.seen, False)
+            outcome = advance(self._log, self._ends, arrivals, self._plan, self._scratch, found, base, self.seen, False)
             if outcome == NEEDS_WIDTH:
-                wider = (self._desk.gathered.shape[0], 2 * self._desk.gathered.shape[1])
-                self._desk = self._desk._replace(
+                wider = (self._scratch.gathered.shape[0], 2 * self._scratch.gathered.shape[1])
+                self._scratch = self._scratch._replace(
                     gathered=np.empty(wider, dtype=np.int64), chosen=np.empty(wider, dtype=np.int64)
                 )
             elif outcome == DONE:
@@ -122,7 +122,7 @@ class CompiledJoin:
         return any(self._list_waiting(TIME))
 
     def floor(self, horizon: int) -> int:
-        """No row still to come has a smaller moment, if `horizon` was told to the last step."""
+        """No row still to come has a smaller moment, if `horizon` was reported to the last step."""
         return min(horizon, self._last) if any(self._list_waiting(ENDLESS)) else horizon
 
     def needed(self, horizon: int) -> npt.NDArray[np.bool_]:
@@ -135,16 +135,16 @@ class CompiledJoin:
         return needed
 
     def keep(self, horizon: int) -> dict[str, npt.NDArray[Any]]:
-        """What `restore` must be told besides the needed events: no key and no partition is named in it.
+        """What `restore` must be reported besides the needed events: no key and no partition is named in it.
 
-        settled: uint8[programs that tell leavers, needed events], 1 for events that will not come out with nulls.
+        settled: uint8[programs that emit leavers, needed events], 1 for events that will not come out with nulls.
         """
         settled = self._matched.view.copy()
         streams = self._streams.view[0]
         for number, row in enumerate(self._plan.leavers):
-            for stream, told in enumerate(self._desk.told[number]):
-                if row != NOTHING and told != NOTHING:
-                    settled[row, : told + 1][streams[: told + 1] == stream] = 1
+            for stream, reported in enumerate(self._scratch.reported[number]):
+                if row != NOTHING and reported != NOTHING:
+                    settled[row, : reported + 1][streams[: reported + 1] == stream] = 1
         return {"settled": settled[:, self.needed(horizon)], "last": np.array([self._last], dtype=np.int64)}
 
     def restore(self, events: JoinEvents, state: dict[str, npt.NDArray[Any]]) -> None:
@@ -152,7 +152,7 @@ class CompiledJoin:
         assert self.seen == 0, "only a new operator can be restored"
         arrivals = self._append(events)
         found = Found(self._rows, self._used, self._matched.data)
-        advance(self._log, self._ends, arrivals, self._plan, self._desk, found, 0, self.seen, True)
+        advance(self._log, self._ends, arrivals, self._plan, self._scratch, found, 0, self.seen, True)
         self._matched.view[:] = state["settled"]
         self._last = int(state["last"][0])
 
@@ -194,15 +194,15 @@ class CompiledJoin:
             if len(candidates):
                 accepted = np.ascontiguousarray(accept(candidates), dtype=np.uint8)
         most = used
-        if program.tells_leavers:  # at most those that came after the first one that waits
-            most += self.seen - 1 - int(self._desk.told[number][list(program.preserved)].min())
+        if program.emits_leavers:  # at most those that came after the first one that waits
+            most += self.seen - 1 - int(self._scratch.reported[number][list(program.preserved)].min())
         rows, moments = np.empty((most, len(program.inputs)), dtype=np.int64), np.empty(most, dtype=np.int64)
         asks = accept is not None
         count = settle(
             self._log,
             self._ends,
             self._plan,
-            self._desk,
+            self._scratch,
             found,
             number,
             accepted,
@@ -215,12 +215,12 @@ class CompiledJoin:
         return JoinRows(rows, moments) if count == most else JoinRows(rows[:count].copy(), moments[:count].copy())
 
     def _list_waiting(self, kind: int) -> list[bool]:
-        """For each input of that kind whose leavers are told: is there an event that may have to be?"""
+        """For each input of that kind whose leavers are reported: is there an event that may have to be?"""
         return [
-            self._desk.told[number, stream] != self._ends.newest[stream]
+            self._scratch.reported[number, stream] != self._ends.newest[stream]
             for number, program in enumerate(self._programs)
             for stream, preserved in enumerate(program.preserved)
-            if program.tells_leavers and preserved and self._plan.kinds[number, stream] == kind
+            if program.emits_leavers and preserved and self._plan.kinds[number, stream] == kind
         ]
 
     def _begin_window(self, window: JoinInput, stream: int, members: Int64s, horizon: int) -> Any:
@@ -247,14 +247,14 @@ def _join_pieces(pieces: list[JoinRows]) -> JoinRows:
 def _tabulate(programs: tuple[JoinProgram, ...]) -> Plan:
     kinds = np.array([[_kind_of(window) for window in program.inputs] for program in programs], dtype=np.int64)
     reaches = np.array([[_reach_of(window) for window in program.inputs] for program in programs], dtype=np.int64)
-    tells = np.array([program.tells_leavers for program in programs])
+    emits = np.array([program.emits_leavers for program in programs])
     return Plan(
         kinds=kinds,
         reaches=reaches,
         preserved=np.array([program.preserved for program in programs], dtype=np.int64),
-        leavers=np.where(tells, np.cumsum(tells) - 1, NOTHING).astype(np.int64),
+        leavers=np.where(emits, np.cumsum(emits) - 1, NOTHING).astype(np.int64),
         widest=np.where(kinds == PARTITIONED, reaches, 0).max(axis=0),
-        tells_arrivals=int(any(program.outer == "arrival" and any(program.preserved) for program in programs)),
+        emits_arrivals=int(any(program.outer == "arrival" and any(program.preserved) for program in programs)),
     )
 
 

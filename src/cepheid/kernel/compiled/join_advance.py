@@ -10,7 +10,7 @@ themselves, events do not leave in order; the first walk that meets one that is 
 
 What is found are *candidates*: the rest of the condition is asked later, for many at once.  Then `settle` knows who is
 without a partner.  So that it need not look at events again, an event that comes out with nulls at its arrival is put
-behind its candidates as a *marker*: nothing but this event.  Who leaves is told in `settle` alone, by their times.
+behind its candidates as a *marker*: nothing but this event.  Who leaves is reported in `settle` alone, by their times.
 
 If there is no room for the next candidate, `advance` stops and says so; it goes on from there when called again.
 """
@@ -71,17 +71,17 @@ class Plan(NamedTuple):
     kinds: Any  # int64[programs, inputs]: TIME, COUNT, PARTITIONED or ENDLESS
     reaches: Any  # int64[programs, inputs]: TIME: the greatest age in the window; else how many events it holds
     preserved: Any  # int64[programs, inputs]: 1 if events come out without a partner
-    leavers: Any  # int64[programs]: its row in `matched` if it tells leavers, else NOTHING
+    leavers: Any  # int64[programs]: its row in `matched` if it emits leavers, else NOTHING
     widest: Any  # int64[inputs]: the greatest reach of PARTITIONED windows, 0 if there is none
-    tells_arrivals: int  # does any program give nulls at arrival?
+    emits_arrivals: int  # does any program give nulls at arrival?
 
 
-class Desk(NamedTuple):
+class JoinScratch(NamedTuple):
     """Where programs are, and the event at hand."""
 
     gone: Any  # int64[programs, inputs]
     gone_counts: Any  # int64[programs, inputs]: how many have left, for COUNT
-    told: Any  # int64[programs, inputs]: newest event whose leaving is dealt with, as are all before it
+    reported: Any  # int64[programs, inputs]: newest event whose leaving is dealt with, as are all before it
     triggers: Any  # int64[programs]: of the last row
     gathered: Any  # int64[inputs, width]: newest first, for all programs
     gathered_counts: Any  # int64[inputs]
@@ -96,12 +96,12 @@ class Found(NamedTuple):
 
     rows: Any  # int64[programs, room, inputs]
     used: Any  # int64[programs]
-    matched: Any  # uint8[programs that tell leavers, at least 1; capacity]
+    matched: Any  # uint8[programs that emit leavers, at least 1; capacity]
 
 
 @njit(cache=True)
 def advance(
-    log: Log, ends: Ends, arrivals: Arrivals, plan: Plan, desk: Desk, found: Found,
+    log: Log, ends: Ends, arrivals: Arrivals, plan: Plan, scratch: JoinScratch, found: Found,
     base: int, stop: int, only_enters: bool,
 ) -> int:  # fmt: skip
     """Take in events base to stop.
@@ -115,10 +115,10 @@ def advance(
     heads, oldest, newest, counts, tallies = ends
     streams, keys, partitions = arrivals
     kinds, reaches, preserved, leavers, widest = plan.kinds, plan.reaches, plan.preserved, plan.leavers, plan.widest
-    tells_arrivals = plan.tells_arrivals
-    gone, gone_counts, cursor, picks = desk.gone, desk.gone_counts, desk.cursor, desk.picks
-    gathered, gathered_counts = desk.gathered, desk.gathered_counts
-    chosen, chosen_counts = desk.chosen, desk.chosen_counts
+    emits_arrivals = plan.emits_arrivals
+    gone, gone_counts, cursor, picks = scratch.gone, scratch.gone_counts, scratch.cursor, scratch.picks
+    gathered, gathered_counts = scratch.gathered, scratch.gathered_counts
+    chosen, chosen_counts = scratch.chosen, scratch.chosen_counts
     rows, used = found.rows, found.used
     programs, inputs = kinds.shape
     room, width = rows.shape[1], gathered.shape[1]
@@ -190,7 +190,7 @@ def advance(
             if count == 0:  # one input has nothing: so there is no row, whatever the others have
                 for j in range(inputs):
                     gathered_counts[j] = 0
-            program = 0 if count > 0 or tells_arrivals else programs
+            program = 0 if count > 0 or emits_arrivals else programs
             stage = _CHOOSING
 
         while program < programs:
@@ -280,15 +280,16 @@ def advance(
 
 @njit(cache=True)
 def settle(
-    log: Log, ends: Ends, plan: Plan, desk: Desk, found: Found, program: int, accepted: Any, asks: bool, until: int,
+    log: Log, ends: Ends, plan: Plan, scratch: JoinScratch, found: Found, program: int, accepted: Any,
+    asks: bool, until: int,
     last: int, rows: Any, moments: Any,
 ) -> int:  # fmt: skip
     """Write down candidates that are accepted, and events without a partner: how many rows.
 
-    accepted: uint8[candidates], markers left out, if `asks`; until: events that leave before this time are told (NEVER:
+    accepted: uint8[candidates], markers left out, if `asks`; until: events that leave before it are reported (NEVER:
     all who are left); last: the time of the last event, at which endless windows are said to lose theirs.
     """
-    times, follows, oldest, told, triggers = log.times, log.follows, ends.oldest, desk.told, desk.triggers
+    times, follows, oldest, reported, triggers = log.times, log.follows, ends.oldest, scratch.reported, scratch.triggers
     kinds, reaches, preserved = plan.kinds, plan.reaches, plan.preserved
     candidates, matched = found.rows, found.matched
     inputs = kinds.shape[1]
@@ -318,9 +319,9 @@ def settle(
             leaver, side, leaving = NOTHING, NOTHING, moment
             for j in range(inputs):
                 if preserved[program, j]:
-                    event = oldest[j] if told[program, j] == NOTHING else follows[told[program, j]]
+                    event = oldest[j] if reported[program, j] == NOTHING else follows[reported[program, j]]
                     while event != NOTHING and matched[leavers, event]:
-                        told[program, j] = event
+                        reported[program, j] = event
                         event = follows[event]
                     if event != NOTHING:
                         over = times[event] + reaches[program, j] if kinds[program, j] == TIME else NEVER - 1
@@ -328,7 +329,7 @@ def settle(
                             leaver, side, leaving = event, j, over
             if leaver == NOTHING:
                 break
-            told[program, side] = leaver
+            reported[program, side] = leaver
             for j in range(inputs):
                 rows[count, j] = leaver if j == side else NOTHING
             moments[count] = leaving if kinds[program, side] == TIME else last

@@ -7,8 +7,8 @@ import numpy.typing as npt
 
 from cepheid.kernel.columns import Int64s
 from cepheid.kernel.compiled import window_panes as kernel
+from cepheid.kernel.compiled.step_buffer import DONE, NEEDS_SLOTS, StepBuffer
 from cepheid.kernel.compiled.window_choice import pane_length
-from cepheid.kernel.compiled.window_draft import DONE, NEEDS_SLOTS, Draft
 from cepheid.kernel.compiled.window_panes import NONE, UNTOUCHED, Panes
 from cepheid.kernel.compiled.window_policy import Policy, State, grow_rows
 from cepheid.kernel.compiled.window_store import EventStore
@@ -20,7 +20,7 @@ _KEPT = [kernel.LAST_TIME, kernel.NEXT, kernel.LIMIT, kernel.WAS_START, kernel.W
 class PanesPolicy(Policy):
     pending = kernel.PENDING
     busy = (kernel.OLDEST, -1)
-    tells_in_time = True
+    emits_in_time = True
 
     def __init__(self, program: WindowProgram, number: int) -> None:
         window, evaluation = program.window, program.evaluation
@@ -37,7 +37,7 @@ class PanesPolicy(Policy):
         self._panes = np.zeros((16, kernel.P_ENTERED + 1), dtype=np.int64)
         self._slots = np.zeros((64, 2), dtype=np.int64)
         self._number = number
-        self.looks_back = every > 0
+        self.evaluates_late = every > 0
 
     def _gather(self) -> Panes:
         return Panes(
@@ -54,11 +54,11 @@ class PanesPolicy(Policy):
     def begin(self, store: EventStore, begin: int) -> None:  # noqa: ARG002 - as all policies
         self._numbers[kernel.CURSOR] = begin
 
-    def write(self, store: EventStore, begin: int, now: int, draft: Draft) -> int:  # noqa: ARG002 - as all policies
+    def write(self, store: EventStore, begin: int, now: int, buffer: StepBuffer) -> int:  # noqa: ARG002 - as all policies
         groups = store.groups(self._number)
-        return int(kernel.fill_panes(self._gather(), store.times, store.keys, groups, store.count, now, draft))
+        return int(kernel.fill_panes(self._gather(), store.times, store.keys, groups, store.count, now, buffer))
 
-    def write_end(self, draft: Draft) -> int:  # noqa: ARG002 - time closes all of them
+    def write_end(self, buffer: StepBuffer) -> int:  # noqa: ARG002 - time closes all of them
         return DONE
 
     def grow(self, stopped: int) -> None:
@@ -76,7 +76,7 @@ class PanesPolicy(Policy):
     def waiting(self) -> int:
         return int(self._numbers[kernel.HEAP])
 
-    def next_look(self, key: int) -> int:
+    def next_evaluation(self, key: int) -> int:
         return int(self.key_table[key, kernel.NEXT])
 
     def members(self, store: EventStore, horizon: int) -> npt.NDArray[np.bool_]:  # noqa: ARG002 - as all policies
@@ -138,11 +138,11 @@ class PanesPolicy(Policy):
     def restored_slots(self, state: State) -> Int64s:
         return np.arange(len(state["slot_groups"]))
 
-    def replay(self, store: EventStore, draft: Draft, begin: int, state: State) -> int:  # noqa: ARG002
+    def replay(self, store: EventStore, buffer: StepBuffer, begin: int, state: State) -> int:  # noqa: ARG002
         if begin == 0:
             state["entered"] = state["entered"].copy()
         quiet = self._gather()._replace(plan=self._plan * (np.arange(len(self._plan)) != kernel.CHANGES))
-        went = int(kernel.reenter_panes(quiet, state["keys"], state["entered"], begin, draft))
+        went = int(kernel.reenter_panes(quiet, state["keys"], state["entered"], begin, buffer))
         if went < 0:
             kernel.touch_again(quiet, state["touched_keys"], state["touched_groups"])
         return went

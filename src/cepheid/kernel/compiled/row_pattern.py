@@ -21,11 +21,11 @@ from numba import njit
 from cepheid.errors import MatchFailure, PatternTooCostly
 from cepheid.kernel.automaton import AT_START, RUN, SPLIT, Automaton, build_automaton, find_beginnings
 from cepheid.kernel.columns import Events, Int64s, Interner
-from cepheid.kernel.compiled.aggregates import WIDTH, tabulate_aggregates
 from cepheid.kernel.compiled.cell_store import CellStore, GrowingRows, append_times, set_bit
 from cepheid.kernel.compiled.columnar import Values, find_true
 from cepheid.kernel.compiled.evaluate import Cells, build_machine, check_trouble
 from cepheid.kernel.compiled.host_answers import Evaluate, HostAnswers
+from cepheid.kernel.compiled.pattern_aggregates import TABLE_WIDTH, count_rare, make_sums, tabulate_aggregates
 from cepheid.kernel.compiled.positions import tabulate_positions
 from cepheid.kernel.compiled.register_code import CodeWriter
 from cepheid.kernel.compiled.row_search import (
@@ -116,7 +116,8 @@ class CompiledRowPattern:
         self._preceding = GrowingRows(1, np.int64)
         self._taken = GrowingRows(1, np.uint8)
         self._keys = Keys(*(np.full(16, filler, dtype=np.int64) for filler in _NEW_KEY))
-        self._scratch = _make_scratch(64, self._rules)
+        self._rare = 0  # events whose values need rare records
+        self._scratch = self._make_scratch(64)
         self._depth = 64  # of the stack of a search
 
     @property
@@ -182,6 +183,8 @@ class CompiledRowPattern:
     def _append(self, events: Events) -> FreshEvents:
         base = self.seen
         self._view = self._cells.append(events)
+        if len(self._rules.aggregates):
+            self._rare += count_rare(self._rules.aggregates, self._view, base, base + len(events))
         append_times(self._times, events.times)
         for links in (self._following, self._preceding):
             links.extend(len(events))[:] = -1
@@ -235,8 +238,7 @@ class CompiledRowPattern:
         begins, ends = fresh.of_keys(keys)
         lengths = self._keys.pending[keys] + ends - begins
         longest = int(lengths.max()) if len(keys) else 0
-        if longest + 1 > len(self._scratch.events):
-            self._scratch = _make_scratch(2 * longest + 1, self._rules)
+        self._make_room(longest)
         machine = build_machine(self._code, self._interner.ranks(), self._facts)
         store = Store(self._times.data[0], self._plays.data[0], self._following.data[0], self._taken.data[0])
         room = int(lengths.sum()) + 64
@@ -260,6 +262,39 @@ class CompiledRowPattern:
         check_trouble(machine)
         _raise_status(status, self._program)
         return _join_output(self.automaton.variables, found)
+
+    def _make_room(self, longest: int) -> None:
+        """For the search of a key with so many events."""
+        size, sums = len(self._scratch.events), self._scratch.sums
+        if longest + 1 > size:
+            size = 2 * longest + 1
+        if size > len(self._scratch.events) or self._count_rare_records(size) > len(sums.rare):
+            self._scratch = self._make_scratch(size)
+
+    def _count_rare_records(self, size: int) -> int:
+        """The most that a search needs: one for each aggregate of each event that has such a value."""
+        return min(self._rare, size) * len(self._rules.aggregates)
+
+    def _make_scratch(self, size: int) -> Scratch:
+        rules = self._rules
+        marks = int((rules.split_bits >= 0).sum()) << rules.slots
+        events, plays, times, labels, same, partial, tops = (np.zeros(size, dtype=np.int64) for _ in range(7))
+        return Scratch(
+            events,
+            plays,
+            times,
+            labels,
+            same,
+            hidden=np.zeros(size, dtype=np.uint8),
+            partial=partial,
+            marks=np.zeros((size, -(-marks // 64)), dtype=np.uint64),
+            sums=make_sums(size + 1, rules.aggregates, 2 * self._count_rare_records(size)),
+            rare_tops=tops,
+            saved=np.zeros(max(1, rules.slots), dtype=np.int64),
+            where=np.full(len(rules.positions), -1, dtype=np.int64),
+            last_of=np.full(max(1, len(rules.names)), -1, dtype=np.int64),
+            arguments=np.zeros(1 + self._answers.width, dtype=np.int64),
+        )
 
     def _ask_host(self) -> None:
         """Answer what the search wants to know, also for the next events of the key: it will want those soon."""
@@ -374,7 +409,7 @@ def _write_rules(
     )
     beginnings = find_beginnings(automaton)
     numbers = {variable: number for number, variable in enumerate(labels)}
-    # one event before a search tells that it is not at the start of its partition
+    # one event before a search shows that it is not at the start of its partition
     anchored = any(row[0] == AT_START for row in automaton.instructions)
     shifts = [
         leaf.position.shift
@@ -405,7 +440,7 @@ def _write_rules(
         calls=_tabulate_calls(list(writer.facts), writer),
         fact_reads=_flatten(facts),
         fact_bounds=np.cumsum([0, *map(len, facts)]).astype(np.int32),
-        aggregates=tabulate_aggregates(aggregates, labels, writer).reshape(-1, WIDTH),
+        aggregates=tabulate_aggregates(aggregates, labels, writer).reshape(-1, TABLE_WIDTH),
         names=np.array([writer.interner.number_of(label) for label in labels] or [0], dtype=np.int64),
         within=NEVER if program.within is None else program.within,
         skip_kind=_SKIP_KINDS[program.skip.kind],
@@ -413,8 +448,8 @@ def _write_rules(
         lookahead=program.lookahead,
         lookback=max([lookback, int(anchored), *(-shift for shift in shifts)]),
         budget=STEP_BUDGET,
-        tells_unmatched=program.unmatched,
-        tells_timeouts=program.timeouts,
+        emits_unmatched=program.unmatched,
+        emits_timeouts=program.timeouts,
         framed=frame is not None,
         seeks=frame is not None and frame.seek,
         following=NEVER if frame is None or frame.following is None else frame.following,
@@ -456,24 +491,6 @@ def _tabulate_calls(facts: list[Fact], writer: CodeWriter) -> Int64s:
     for row, call in enumerate(calls):
         table[row, : len(call.arguments)] = [writer.positions[position] for _, position in call.arguments]
     return table
-
-
-def _make_scratch(size: int, rules: Rules) -> Scratch:
-    marks = int((rules.split_bits >= 0).sum()) << rules.slots
-    sums = rules.aggregates.shape[0]
-    events, plays, times, labels, same = (np.zeros(size, dtype=np.int64) for _ in range(5))
-    return Scratch(
-        events,
-        plays,
-        times,
-        labels,
-        same,
-        hidden=np.zeros(size, dtype=np.uint8),
-        partial=np.zeros(size, dtype=np.int64),
-        marks=np.zeros((size, -(-marks // 64)), dtype=np.uint64),
-        sums_i=np.zeros((size, sums, 2), dtype=np.int64),
-        sums_f=np.zeros((size, sums, 2), dtype=np.float64),
-    )
 
 
 def _raise_status(status: int, program: RowPatternProgram) -> None:

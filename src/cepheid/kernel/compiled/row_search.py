@@ -7,6 +7,9 @@
 When conditions look only at the tested event and its neighbours, what fails once at (instruction, event) fails
 always: such places are marked, and `(a* b*)* c` costs time in proportion to instructions times events instead
 of growing exponentially.  Otherwise a budget of steps stops a search that runs wild.
+
+What runs for every event or start is put in where it is called: the records of a search are some 300 numbers, which to
+hand over takes longer than a short search.
 """
 
 from __future__ import annotations
@@ -14,7 +17,6 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 
 from cepheid.kernel.automaton import (
     ACCEPT,
@@ -31,9 +33,22 @@ from cepheid.kernel.automaton import (
     UNTIL,
 )
 from cepheid.kernel.columns import Int64s
-from cepheid.kernel.compiled.aggregates import add_event, is_equal, read_aggregate
 from cepheid.kernel.compiled.evaluate import Cells, Machine, holds
 from cepheid.kernel.compiled.host_answers import Answers, look_up
+from cepheid.kernel.compiled.njit_options import njit_no_refcount, njit_no_refcount_inline
+from cepheid.kernel.compiled.pattern_aggregates import (
+    COLUMN,
+    DISTINCT,
+    KIND,
+    MEMBERS,
+    Sums,
+    add_event,
+    clear_sums,
+    copy_sums,
+    is_equal,
+    is_known,
+    read_aggregate,
+)
 from cepheid.kernel.compiled.positions import MISSING, UNKNOWN, find_logical
 from cepheid.kernel.matches import TIMED_OUT, UNMATCHED, WHOLE
 
@@ -63,7 +78,7 @@ class Rules(NamedTuple):
     calls: Any  # int64[c, arguments]: positions of the arguments of calls of the general evaluator, -1 if none
     fact_reads: Any  # int32[total]: facts that the condition of label v reads, likewise
     fact_bounds: Any
-    aggregates: Any  # int64[k, 8]
+    aggregates: Any  # int64[k, 9]
     names: Int64s  # [labels] their names as interned strings
     within: int  # NEVER if there is none
     skip_kind: int
@@ -71,8 +86,8 @@ class Rules(NamedTuple):
     lookahead: int
     lookback: int
     budget: int
-    tells_unmatched: bool
-    tells_timeouts: bool
+    emits_unmatched: bool
+    emits_timeouts: bool
     framed: bool
     seeks: bool
     following: int  # events of a frame behind its first; NEVER: all
@@ -109,8 +124,28 @@ class Scratch(NamedTuple):
     hidden: Any  # uint8
     partial: Int64s  # labels of the first way that time cut off, doubled, and 1 more where hidden
     marks: Any  # uint64[n, words]
-    sums_i: Any  # int64[n, k, 2]: states of the aggregates before each event
-    sums_f: Any  # float64[n, k, 2]
+    sums: Sums  # states of the aggregates before each event: its place is the way of matching
+    rare_tops: Int64s  # how many rare records the states up to this place have
+    saved: Int64s  # [slots] where loops under way began
+    where: Int64s  # [positions] the event that each position stands for
+    last_of: Int64s  # [labels] the place of the last event of each, -1 if none
+    arguments: Int64s  # of a call of the general evaluator
+
+
+class Bounds(NamedTuple):
+    """What a search can see: places from `lowest` to before `highest`, of which `available` are there.
+
+    begin: its first place; began: the time there; number: that of the match; final: no more events will come.
+    """
+
+    begin: int
+    began: int
+    lowest: int
+    highest: int
+    available: int
+    horizon: int
+    number: int
+    final: bool
 
 
 class Output(NamedTuple):
@@ -129,112 +164,177 @@ class Output(NamedTuple):
     frames: Any  # int64[m, 3 + slots]: instruction, place, lowest place to give back to, guards of loops
 
 
-@njit(cache=True, forceinline=True)
-def _locate(
-    positions: Any, row: int, labels: Any, last_of: Any, start: int, tested: int, lowest: int, highest: int,
-    available: int, final: bool,
-) -> int:  # fmt: skip
-    """The place a position stands for while place `tested` is under test; MISSING or UNKNOWN if there is none.
-
-    Only places from `lowest` to before `highest` can be seen.
-    """
+@njit_no_refcount_inline
+def _locate(positions: Any, row: int, scratch: Scratch, bounds: Bounds, tested: int) -> int:
+    """The place a position stands for while place `tested` is under test; MISSING or UNKNOWN if there is none."""
     single = positions[row, 1]
     if single >= 0 and positions[row, 2] == 0 and positions[row, 3] == 0:
-        index = last_of[single]
+        index = scratch.last_of[single]
     else:
-        index = find_logical(positions, row, labels, start, tested + 1)
+        index = find_logical(positions, row, scratch.labels, bounds.begin, tested + 1)
     if index < 0:
         return MISSING
     index += positions[row, 4]
-    if index < lowest or index >= highest:
+    if index < bounds.lowest or index >= bounds.highest:
         return MISSING
-    if index >= available:
-        return MISSING if final else UNKNOWN
+    if index >= bounds.available:
+        return MISSING if bounds.final else UNKNOWN
     return index
 
 
-@njit(cache=True)
+# --- aggregates ------------------------------------------------------------------------------------------
+
+
+@njit_no_refcount_inline
 def _add_to_sums(
-    label: int, at: int, start: int, aggregates: Any, scratch: Scratch, cells: Cells, ranks: Int64s, trouble: Int64s
+    label: int, at: int, begin: int, aggregates: Any, scratch: Scratch, cells: Cells, ranks: Int64s
 ) -> int:
     """The states of the aggregates behind place `at`, which has the label; gives the steps it took."""
-    steps = STEPS_OF_AGGREGATE * aggregates.shape[0]
-    events, _, _, labels, _, _, _, _, sums_i, sums_f = scratch
-    cells_i, cells_i_valid, cells_f, cells_f_valid = cells
-    for k in range(aggregates.shape[0]):
-        sums_i[at + 1, k] = sums_i[at, k]
-        sums_f[at + 1, k] = sums_f[at, k]
-        members = aggregates[k, 1]
+    count = aggregates.shape[0]
+    steps = STEPS_OF_AGGREGATE * count
+    tops = scratch.rare_tops
+    tops[at + 1] = tops[at]
+    for k in range(count):
+        row = (at + 1) * count + k
+        copy_sums(scratch.sums, row - count, row)
+        members = aggregates[k, MEMBERS]
         if members != 0 and not (members >> label) & 1:
             continue
-        is_new = True
-        if aggregates[k, 6]:
-            for earlier in range(start, at):
-                steps += 1
-                if (members == 0 or (members >> labels[earlier]) & 1) and is_equal(
-                    aggregates[k, 2], aggregates[k, 3], events[earlier], events[at], cells_i, cells_f
-                ):
-                    is_new = False
-                    break
-        if is_new:
-            add_event(
-                aggregates, k, events[at], sums_i[at + 1], sums_f[at + 1], cells_i, cells_i_valid, cells_f,
-                cells_f_valid, ranks, trouble,
-            )  # fmt: skip
+        if aggregates[k, DISTINCT]:
+            steps += at - begin
+            if not _is_new(aggregates, k, at, begin, scratch, cells):
+                continue
+        if add_event(aggregates, k, row, scratch.events[at], scratch.sums, tops[at + 1], cells, ranks):
+            tops[at + 1] += 1
     return steps
 
 
-@njit(cache=True)
+@njit_no_refcount
+def _is_new(aggregates: Any, k: int, at: int, begin: int, scratch: Scratch, cells: Cells) -> bool:
+    """DISTINCT: has no event before the same value?"""
+    members, column, kind = aggregates[k, MEMBERS], aggregates[k, COLUMN], aggregates[k, KIND]
+    event = scratch.events[at]
+    for earlier in range(begin, at):
+        other = scratch.events[earlier]
+        if (
+            (members == 0 or (members >> scratch.labels[earlier]) & 1)
+            and is_known(column, kind, other, cells)
+            and is_equal(column, kind, other, event, cells)
+        ):
+            return False
+    return True
+
+
+@njit_no_refcount_inline
+def _carry_sums(scratch: Scratch, count: int, source: int, target: int) -> None:
+    """The states before one place are those before another."""
+    scratch.rare_tops[target] = scratch.rare_tops[source]
+    for k in range(count):
+        copy_sums(scratch.sums, source * count + k, target * count + k)
+
+
+# --- the event under test --------------------------------------------------------------------------------
+
+
+@njit_no_refcount_inline
 def _read_facts(
-    label: int, at: int, start: int, lowest: int, highest: int, available: int, final: bool, number: int,
-    rules: Rules, machine: Machine, cells: Cells, scratch: Scratch, answers: Answers, last_of: Int64s,
+    label: int, at: int, bounds: Bounds, rules: Rules, machine: Machine, cells: Cells, scratch: Scratch,
+    answers: Answers,
 ) -> int:  # fmt: skip
     """Fill in the facts that the condition of the label reads.
 
     NOT_YET if one needs an event that may still come, ASKS if one needs an answer of the general evaluator.
     """
-    facts, fact_reads, fact_bounds, visible = rules.facts, rules.fact_reads, rules.fact_bounds, rules.visible
-    for read in range(fact_bounds[label], fact_bounds[label + 1]):
-        slot = fact_reads[read]
-        kind, operand = facts[slot, 0], facts[slot, 1]
+    for read in range(rules.fact_bounds[label], rules.fact_bounds[label + 1]):
+        slot = rules.fact_reads[read]
+        kind, operand = rules.facts[slot, 0], rules.facts[slot, 1]
         if kind == OF_NUMBER:
-            machine.fact_integers[slot] = number
+            machine.fact_integers[slot] = bounds.number
             machine.fact_valid[slot] = 1
         elif kind == OF_AGGREGATE:
-            read_aggregate(
-                rules.aggregates, operand, scratch.sums_i[at + 1], scratch.sums_f[at + 1], slot,
-                cells.integers, cells.integers_valid, cells.floats, cells.floats_valid,
-                machine.fact_integers, machine.fact_floats, machine.fact_valid,
-            )  # fmt: skip
+            row = (at + 1) * rules.aggregates.shape[0] + operand
+            read_aggregate(rules.aggregates, operand, row, scratch.sums, cells, slot, machine)
         elif kind == OF_HOST:
-            row = np.zeros(answers.rows.shape[1], dtype=np.int64)
-            row[0] = operand
-            for argument in range(rules.calls.shape[1]):
-                if rules.calls[operand, argument] < 0:
-                    break
-                place = _locate(
-                    rules.positions, rules.calls[operand, argument], scratch.labels, last_of, start, at, lowest,
-                    highest, available, final,
-                )  # fmt: skip
-                if place == UNKNOWN:
-                    return NOT_YET
-                row[1 + argument] = scratch.events[place] if place >= 0 else MISSING
-            if not look_up(answers, operand, row, slot, machine.fact_integers, machine.fact_floats, machine.fact_valid):
-                return ASKS
+            answer = _ask_host(operand, slot, at, bounds, rules, machine, scratch, answers)
+            if answer != YES:
+                return answer
         else:
-            place = _locate(
-                rules.positions, operand, scratch.labels, last_of, start, at, lowest, highest, available, final
-            )
+            place = _locate(rules.positions, operand, scratch, bounds, at)
             if place == UNKNOWN:
                 return NOT_YET
-            in_match = start <= place <= at and (scratch.labels[place] < visible or place == at)
+            in_match = bounds.begin <= place <= at and (scratch.labels[place] < rules.visible or place == at)
             machine.fact_valid[slot] = 1 if in_match else 0
             if in_match:
                 machine.fact_integers[slot] = rules.names[scratch.labels[place]]
     return YES
 
 
-@njit(cache=True, forceinline=True)
+@njit_no_refcount
+def _ask_host(
+    call: int, slot: int, at: int, bounds: Bounds, rules: Rules, machine: Machine, scratch: Scratch, answers: Answers
+) -> int:
+    """What the general evaluator said about these events, if it was asked."""
+    row = scratch.arguments
+    for place in range(row.shape[0]):
+        row[place] = 0
+    row[0] = call
+    for argument in range(rules.calls.shape[1]):
+        if rules.calls[call, argument] < 0:
+            break
+        place = _locate(rules.positions, rules.calls[call, argument], scratch, bounds, at)
+        if place == UNKNOWN:
+            return NOT_YET
+        row[1 + argument] = scratch.events[place] if place >= 0 else MISSING
+    known = look_up(answers, call, row, slot, machine.fact_integers, machine.fact_floats, machine.fact_valid)
+    return YES if known else ASKS
+
+
+@njit_no_refcount_inline
+def _holds_here(
+    label: int, place: int, bounds: Bounds, rules: Rules, machine: Machine, cells: Cells, scratch: Scratch,
+    answers: Answers,
+) -> int:  # fmt: skip
+    """Does the condition of the label hold for the event at a place, which is bound to it?"""
+    for read in range(rules.reads_bounds[label], rules.reads_bounds[label + 1]):
+        row = rules.reads[read]
+        found = _locate(rules.positions, row, scratch, bounds, place)
+        if found == UNKNOWN:
+            return NOT_YET
+        scratch.where[row] = scratch.events[found] if found >= 0 else MISSING
+    if rules.fact_bounds[label] < rules.fact_bounds[label + 1]:
+        answer = _read_facts(label, place, bounds, rules, machine, cells, scratch, answers)
+        if answer != YES:
+            return answer
+    return YES if holds(label, scratch.where, machine, cells) else NO
+
+
+@njit_no_refcount_inline
+def _bind_event(
+    label: int, place: int, at: int, bounds: Bounds, rules: Rules, machine: Machine, cells: Cells, scratch: Scratch
+) -> int:
+    """The event at a place has the label from now on; gives the steps it took."""
+    scratch.labels[place] = label
+    scratch.same[place] = scratch.last_of[label]
+    scratch.last_of[label] = place
+    count = rules.aggregates.shape[0]
+    if count == 0:
+        return 0
+    if place > at:
+        _carry_sums(scratch, count, at, place)
+    return _add_to_sums(label, place, bounds.begin, rules.aggregates, scratch, cells, machine.ranks)
+
+
+@njit_no_refcount_inline
+def _judge_unseen(place: int, bounds: Bounds, within: int) -> int:
+    """There is no event to test: NOT_YET if one may still come in time, else OVER."""
+    waits = bounds.available <= place < bounds.highest and not bounds.final
+    return NOT_YET if waits and (within == NEVER or bounds.horizon - bounds.began <= within) else OVER
+
+
+# --- ways of matching ------------------------------------------------------------------------------------
+
+
+@njit_no_refcount_inline
 def _mark(marks: Any, at: int, bit: int, slots: int, saved: Int64s) -> bool:
     """Was it tried before to go on from here?  From now on it was."""
     for slot in range(slots):
@@ -247,7 +347,357 @@ def _mark(marks: Any, at: int, bit: int, slots: int, saved: Int64s) -> bool:
     return False
 
 
-@njit(cache=True)
+@njit_no_refcount_inline
+def _push_frame(frames: Any, depth: int, pc: int, at: int, lowest: int, slots: int, saved: Int64s) -> None:
+    """Another way to go on: from instruction `pc` at a place, or at any before it down to `lowest`."""
+    frames[depth, 0] = pc
+    frames[depth, 1] = at
+    frames[depth, 2] = lowest
+    for slot in range(slots):
+        frames[depth, 3 + slot] = saved[slot]
+
+
+@njit_no_refcount_inline
+def _pop_frame(frames: Any, depth: int, at: int, slots: int, scratch: Scratch) -> tuple[int, int, int]:
+    """Take back events as far as the last frame says; gives instruction, place and the frames that are left."""
+    pc, back = frames[depth - 1, 0], frames[depth - 1, 1]
+    for slot in range(slots):
+        scratch.saved[slot] = frames[depth - 1, 3 + slot]
+    if back > frames[depth - 1, 2]:
+        frames[depth - 1, 1] = back - 1
+    else:
+        depth -= 1
+    while at > back:
+        at -= 1
+        scratch.last_of[scratch.labels[at]] = scratch.same[at]
+    return pc, back, depth
+
+
+@njit_no_refcount_inline
+def _keep_partial(begin: int, at: int, visible: int, scratch: Scratch) -> int:
+    """Remember the way that time cut off; gives where it ends, -1 if it has no event to show."""
+    cut = -1
+    for place in range(begin, at):
+        scratch.partial[place] = 2 * scratch.labels[place] + scratch.hidden[place]
+        if scratch.labels[place] < visible:
+            cut = at
+    return cut
+
+
+@njit_no_refcount_inline
+def _begin_search(begin: int, rules: Rules, scratch: Scratch) -> bool:
+    """False if no match can begin there."""
+    if rules.beginnings >= 0 and (scratch.plays[begin] & rules.beginnings) == 0:
+        return False
+    for label in range(scratch.last_of.shape[0]):
+        scratch.last_of[label] = -1
+    for slot in range(rules.slots):
+        scratch.saved[slot] = -1
+    count = rules.aggregates.shape[0]
+    if count:
+        scratch.rare_tops[begin] = 0
+        for k in range(count):
+            clear_sums(scratch.sums, begin * count + k)
+    return True
+
+
+@njit_no_refcount_inline
+def _search(
+    bounds: Bounds, rules: Rules, machine: Machine, cells: Cells, scratch: Scratch, answers: Answers, tested: Int64s,
+    frames: Any, steps: int, budget: int,
+) -> tuple[int, int, int, int, int]:  # fmt: skip
+    """The most preferred match from bounds.begin on.
+
+    Gives the outcome, where it ended, where time cut it off (-1: nowhere), the furthest place it came to, and the steps
+    taken so far.
+    """
+    begin, within, slots = bounds.begin, rules.within, rules.slots
+    labels, hidden, saved = scratch.labels, scratch.hidden, scratch.saved
+    has_sums = rules.aggregates.shape[0] > 0
+    pc, at, depth, furthest, cut = 0, begin, 0, begin, -1
+    run_from, place = -1, -1
+    unmarked = steps + rules.unmarked
+    if not _begin_search(begin, rules, scratch):
+        return FAILED, at, cut, furthest, steps
+    while True:
+        steps += 1
+        if steps > budget:
+            return TOO_COSTLY, at, cut, furthest, steps
+        operation = rules.instructions[0, pc]
+        ahead = True
+        if operation >= FIRST_TEST:
+            # does the event at a place fit a label?
+            label = rules.instructions[1, pc]
+            if operation == RUN and run_from < 0:
+                run_from = at
+            place = max(place, at) if operation == UNTIL else at
+            answer = NO
+            is_open = place < bounds.available and place < bounds.highest
+            is_open = is_open and (within == NEVER or scratch.times[place] - bounds.began <= within)
+            may_mark = operation == RUN and rules.split_bits[pc] >= 0 and steps > unmarked
+            if may_mark and _mark(scratch.marks, place, rules.split_bits[pc], slots, saved):
+                is_open, answer = False, TRIED
+            if is_open and (scratch.plays[place] >> label) & 1:
+                answer = YES
+                steps += _bind_event(label, place, at, bounds, rules, machine, cells, scratch)
+                if machine.bounds[label] < machine.bounds[label + 1]:
+                    steps += STEPS_OF_CONDITION
+                    answer = _holds_here(label, place, bounds, rules, machine, cells, scratch, answers)
+                if answer != YES or operation > RUN:
+                    scratch.last_of[label] = scratch.same[place]
+            elif not is_open and answer == NO:
+                answer = _judge_unseen(place, bounds, within)
+            if answer == NOT_YET:
+                return UNDECIDED, at, cut, furthest, steps
+            if answer == ASKS:
+                tested[0] = scratch.events[place]
+                return ASKS_HOST, at, cut, furthest, steps
+            if answer == OVER and rules.emits_timeouts and cut < 0 and operation != UNTIL:
+                cut = _keep_partial(begin, at, rules.visible, scratch)
+            # what follows from it
+            if operation == CONSUME:
+                ahead = answer == YES
+                if ahead:
+                    hidden[at] = rules.instructions[2, pc]
+            elif operation == RUN:
+                if answer == YES:
+                    hidden[at] = rules.instructions[2, pc]
+                    at += 1
+                    continue
+                furthest = max(furthest, at)
+                if at > run_from:
+                    if depth == frames.shape[0]:
+                        return NO_ROOM, at, cut, furthest, steps
+                    _push_frame(frames, depth, pc + 1, at - 1, run_from, slots, saved)
+                    depth += 1
+                run_from = -1
+                pc += 1
+                if answer != TRIED:
+                    continue
+                ahead = False  # from here on all was tried before: nothing is left but to give back
+            elif operation == PASS:
+                ahead = answer == NO
+                if ahead:
+                    labels[at] = label
+                    scratch.same[at] = scratch.last_of[label]
+                    scratch.last_of[label] = at
+                    if has_sums:
+                        _carry_sums(scratch, rules.aggregates.shape[0], at, at + 1)
+            else:
+                if answer == NO:
+                    labels[place] = rules.visible  # it must not look as if it belonged to the match
+                    place += 1
+                    continue
+                place = -1
+                pc += 1
+                ahead = answer == OVER
+            if ahead and operation != UNTIL:
+                at += 1
+                pc += 1
+                furthest = max(furthest, at)
+        elif operation == SPLIT:
+            if rules.split_bits[pc] >= 0 and steps > unmarked:
+                ahead = not _mark(scratch.marks, at, rules.split_bits[pc], slots, saved)
+            if ahead:
+                if depth == frames.shape[0]:
+                    return NO_ROOM, at, cut, furthest, steps
+                _push_frame(frames, depth, rules.instructions[2, pc], at, at, slots, saved)
+                depth += 1
+                pc = rules.instructions[1, pc]
+        elif operation == JUMP:
+            pc = rules.instructions[1, pc]
+        elif operation == SAVE:
+            saved[rules.instructions[1, pc]] = at
+            pc += 1
+        elif operation == CHECK:
+            pc = rules.instructions[2, pc] if saved[rules.instructions[1, pc]] == at else pc + 1
+        elif operation == AT_START:
+            ahead = at == 0  # if anything came before, one event of it is kept
+            pc += 1
+        elif operation == AT_END:
+            if at >= bounds.available and not bounds.final:
+                return UNDECIDED, at, cut, furthest, steps
+            ahead = at >= bounds.available
+            pc += 1
+        elif operation == ACCEPT:
+            enough = bounds.final or at - 1 + rules.lookahead < bounds.available
+            return MATCHED if enough else UNDECIDED, at, cut, furthest, steps
+        if not ahead:
+            if depth == 0:
+                return FAILED, at, cut, furthest, steps
+            pc, at, depth = _pop_frame(frames, depth, at, slots, scratch)
+
+
+# --- the events of a key, and what is reported of them ---------------------------------------------------
+
+
+@njit_no_refcount_inline
+def _put_event(scratch: Scratch, store: Store, at: int, event: int) -> None:
+    scratch.events[at] = event
+    scratch.plays[at] = store.plays[event]
+    scratch.times[at] = store.times[event]
+
+
+@njit_no_refcount
+def _gather_events(
+    key: int, order: Int64s, begin: int, end: int, store: Store, state: Keys, scratch: Scratch
+) -> tuple[int, int]:
+    """The events of a key that are still needed, oldest first, then the new ones; gives how many, and the start."""
+    available, start = 0, -1
+    event = state.oldest[key]
+    for _ in range(state.pending[key]):
+        if event == state.start[key]:
+            start = available
+        _put_event(scratch, store, available, event)
+        available += 1
+        event = store.links[event]
+    for i in range(begin, end):
+        if order[i] == state.start[key]:
+            start = available
+        _put_event(scratch, store, available, order[i])
+        available += 1
+    return available, start if start >= 0 else available
+
+
+@njit_no_refcount
+def _clear_marks(marks: Any, begin: int, end: int) -> None:
+    for place in range(begin, end):
+        for word in range(marks.shape[1]):
+            marks[place, word] = 0
+
+
+@njit_no_refcount_inline
+def _find_next_start(start: int, begin: int, at: int, rules: Rules, labels: Int64s) -> int:
+    """Where the skip clause goes on after a match; below zero: minus the status that says why it cannot."""
+    if at == begin or rules.skip_kind == TO_NEXT:
+        return start + 1
+    if rules.skip_kind == PAST_LAST:
+        return at
+    target = -1
+    for place in range(begin, at):
+        if (rules.skip_members >> labels[place]) & 1:
+            target = place
+            if rules.skip_kind == TO_FIRST:
+                break
+    if target <= begin:
+        return -SKIP_MISSING if target < 0 else -SKIP_NOWHERE
+    return target
+
+
+@njit_no_refcount_inline
+def _write_match(
+    start: int, begin: int, until: int, number: int, fate: int, count: int, total: int, rules: Rules,
+    scratch: Scratch, taken: Any, output: Output,
+) -> int:  # fmt: skip
+    """One match, whole or partial or (in a frame) none; gives how many events of matches there are now."""
+    if fate == TIMED_OUT:
+        for place in range(begin, until):
+            scratch.labels[place], scratch.hidden[place] = scratch.partial[place] >> 1, scratch.partial[place] & 1
+    for place in range(begin, until):
+        if scratch.labels[place] < rules.visible:
+            output.events[total] = scratch.events[place]
+            output.labels[total] = scratch.labels[place]
+            output.hidden[total] = scratch.hidden[place]
+            total += 1
+            if rules.emits_unmatched:
+                taken[scratch.events[place]] = 1
+    if rules.emits_unmatched and until == begin:
+        taken[scratch.events[begin]] = 1
+    _write_row(count, total, scratch.events[start], number, fate, output)
+    return total
+
+
+@njit_no_refcount_inline
+def _write_row(count: int, total: int, start: int, number: int, fate: int, output: Output) -> None:
+    output.ends[count] = total
+    output.starts[count] = start
+    output.numbers[count] = number
+    output.fates[count] = fate
+
+
+@njit_no_refcount_inline
+def _write_unmatched(
+    begin: int, end: int, framed: bool, count: int, total: int, scratch: Scratch, taken: Any, output: Output
+) -> int:
+    """The events between two starts that are in no match; gives how many rows there are now."""
+    for place in range(begin, end):
+        if framed or not taken[scratch.events[place]]:
+            _write_row(count, total, scratch.events[place], 0, UNMATCHED, output)
+            count += 1
+    return count
+
+
+@njit_no_refcount
+def _keep_key(key: int, start: int, available: int, rules: Rules, state: Keys, scratch: Scratch) -> None:
+    """What the key still needs."""
+    keep = max(0, start - rules.lookback)
+    state.oldest[key] = scratch.events[keep] if keep < available else -1
+    state.pending[key] = available - keep if keep < available else 0
+    state.start[key] = scratch.events[start] if start < available else -1
+    state.deadlines[key] = NEVER
+    if start < available and rules.within != NEVER:
+        state.deadlines[key] = scratch.times[start] + rules.within
+
+
+@njit_no_refcount
+def _search_key(
+    key: int, start: int, available: int, count: int, total: int, rules: Rules, machine: Machine, cells: Cells,
+    store: Store, state: Keys, scratch: Scratch, answers: Answers, tested: Int64s, output: Output, horizon: int,
+    final: bool,
+) -> tuple[int, int, int, int]:  # fmt: skip
+    """All matches of one key that are decided; gives the status, the start, and how many there are."""
+    framed, words = rules.framed, scratch.marks.shape[1]
+    steps, budget = 0, rules.budget + STEPS_PER_EVENT * available
+    if words:
+        _clear_marks(scratch.marks, 0, available + 1)
+    begin = start  # where the search begins: at `start`, or further in a frame that is sought through
+    while start < available:
+        lowest = start if framed else 0
+        highest = start + 1 + rules.following if framed and rules.following != NEVER else NEVER
+        number = state.numbers[key] + 1
+        bounds = Bounds(begin, scratch.times[begin], lowest, highest, available, horizon, number, final)
+        unmarked = steps + rules.unmarked
+        outcome, at, cut, furthest, steps = _search(
+            bounds, rules, machine, cells, scratch, answers, tested, output.frames, steps, budget
+        )
+        if outcome in (TOO_COSTLY, NO_ROOM, ASKS_HOST):
+            return outcome, start, count, total
+        if steps > unmarked and words and (outcome == MATCHED or not rules.marks_hold_across_starts):
+            _clear_marks(scratch.marks, begin, furthest + 1)
+        if outcome == FAILED and rules.seeks and begin + 1 < highest:
+            begin += 1
+            if begin < available:
+                continue
+            if not final:
+                outcome = UNDECIDED
+        if outcome == UNDECIDED:
+            break
+        if outcome == FAILED and cut >= 0 and not final and cut - 1 + rules.lookahead >= available:
+            break  # a partial match is reported when all that its measures read is known
+        reached = max(at, cut)
+        if count + reached - start + 2 > output.ends.shape[0] or total + reached - begin + 1 > output.events.shape[0]:
+            return NO_ROOM, start, count, total
+        # what to report, and where to go on
+        next_start = start + 1
+        if outcome == MATCHED:
+            state.numbers[key] += 1
+            next_start = _find_next_start(start, begin, at, rules, scratch.labels)
+            if next_start < 0:
+                return -next_start, start, count, total
+            total = _write_match(start, begin, at, number, WHOLE, count, total, rules, scratch, store.taken, output)
+            count += 1
+        elif framed or cut >= 0:
+            until, fate = (begin, UNMATCHED) if framed else (cut, TIMED_OUT)
+            total = _write_match(start, begin, until, 0, fate, count, total, rules, scratch, store.taken, output)
+            count += 1
+        if rules.emits_unmatched or framed:
+            first_left = start + 1 if framed else start
+            count = _write_unmatched(first_left, next_start, framed, count, total, scratch, store.taken, output)
+        start = begin = next_start
+    return MATCHED, start, count, total
+
+
+@njit_no_refcount
 def search_keys(
     keys: Int64s, order: Int64s, begins: Int64s, ends: Int64s, rules: Rules, machine: Machine, cells: Cells,
     store: Store, state: Keys, scratch: Scratch, answers: Answers, tested: Int64s, output: Output,
@@ -259,321 +709,16 @@ def search_keys(
     and how many events of matches there are.  With NO_ROOM and ASKS_HOST the key it stopped at has its new events among
     the pending; tested[0] is the event under test when the general evaluator is asked.
     """
-    rows, bounds, integers, floats, ranks, ri, rf, rv, trouble, by_rank, facts_i, facts_f, facts_valid = machine
-    cells_i, cells_i_valid, cells_f, cells_f_valid = cells
-    positions, reads, reads_bounds, fact_bounds = rules.positions, rules.reads, rules.reads_bounds, rules.fact_bounds
-    operations, first_of, second_of = rules.instructions[0], rules.instructions[1], rules.instructions[2]
-    slots, split_bits, beginnings = rules.slots, rules.split_bits, rules.beginnings
-    within, skip_kind, skip_members, visible = rules.within, rules.skip_kind, rules.skip_members, rules.visible
-    lookahead, lookback, framed = rules.lookahead, rules.lookback, rules.framed
-    aggregates = rules.aggregates
-    sums = aggregates.shape[0]
-    times, all_plays, links, taken = store
-    oldest, _, starts, numbers, deadlines, pending = state
-    events, plays, at_times, labels, same, hidden, partial, marks, _, _ = scratch
-    words = marks.shape[1]
-    saved = np.zeros(max(1, slots), dtype=np.int64)
-    where = np.full(rules.positions.shape[0], MISSING, dtype=np.int64)
-    last_of = np.full(max(1, rules.names.shape[0]), -1, dtype=np.int64)
-    out_events, out_labels, out_hidden, out_ends, out_starts, out_numbers, out_fates, frames = output
-    deepest, most, longest = frames.shape[0], out_ends.shape[0], out_events.shape[0]
-    count, total, stopped = 0, 0, keys.shape[0]
-    status = MATCHED
-
+    count, total = 0, 0
     for n in range(keys.shape[0]):
         key = keys[n]
-        # the events of this key that are still needed, oldest first, then the new ones
-        available, start = 0, -1
-        event = oldest[key]
-        for _ in range(pending[key]):
-            if event == starts[key]:
-                start = available
-            events[available], plays[available], at_times[available] = event, all_plays[event], times[event]
-            available += 1
-            event = links[event]
-        for i in range(begins[n], ends[n]):
-            event = order[i]
-            if event == starts[key]:
-                start = available
-            events[available], plays[available], at_times[available] = event, all_plays[event], times[event]
-            available += 1
-        if start < 0:
-            start = available
-        if words:
-            marks[: available + 1] = 0
-        steps = 0
-        budget = rules.budget + STEPS_PER_EVENT * available
-
-        begin = start  # where the search begins: at `start`, or further in a frame that is sought through
-        while start < available:
-            lowest = start if framed else 0
-            highest = start + 1 + rules.following if framed and rules.following != NEVER else NEVER
-            pc, at, depth, furthest, cut = 0, begin, 0, begin, -1
-            unmarked = steps + rules.unmarked
-            run_from, look = -1, -1
-            outcome = FAILED
-            searching = beginnings < 0 or (plays[begin] & beginnings) != 0
-            if searching:
-                for label in range(last_of.shape[0]):
-                    last_of[label] = -1
-                for slot in range(slots):
-                    saved[slot] = -1
-                if sums:
-                    scratch.sums_i[begin] = 0
-                    scratch.sums_f[begin] = 0.0
-            began = at_times[begin]
-            while searching:
-                steps += 1
-                if steps > budget:
-                    outcome = TOO_COSTLY
-                    break
-                operation = operations[pc]
-                ahead = False
-                if operation >= FIRST_TEST:
-                    # does the event at a place fit a label?
-                    label = first_of[pc]
-                    if operation == RUN and run_from < 0:
-                        run_from = at
-                    look = max(look, at) if operation == UNTIL else at
-                    answer = NO
-                    is_open = look < available and look < highest
-                    is_open = is_open and (within == NEVER or at_times[look] - began <= within)
-                    may_mark = operation == RUN and split_bits[pc] >= 0 and steps > unmarked
-                    if may_mark and _mark(marks, look, split_bits[pc], slots, saved):
-                        is_open, answer = False, TRIED
-                    if is_open and (plays[look] >> label) & 1:
-                        answer = YES
-                        labels[look] = label
-                        same[look] = last_of[label]
-                        last_of[label] = look
-                        if sums:
-                            if look > at:
-                                scratch.sums_i[look] = scratch.sums_i[at]
-                                scratch.sums_f[look] = scratch.sums_f[at]
-                            steps += _add_to_sums(label, look, begin, aggregates, scratch, cells, ranks, trouble)
-                        if bounds[label] < bounds[label + 1]:
-                            steps += STEPS_OF_CONDITION
-                            for read in range(reads_bounds[label], reads_bounds[label + 1]):
-                                row = reads[read]
-                                place = _locate(
-                                    positions, row, labels, last_of, begin, look, lowest, highest, available, final
-                                )
-                                if place == UNKNOWN:
-                                    answer = NOT_YET
-                                    break
-                                where[row] = events[place] if place >= 0 else MISSING
-                            if answer == YES and fact_bounds[label] < fact_bounds[label + 1]:
-                                answer = _read_facts(
-                                    label, look, begin, lowest, highest, available, final, numbers[key] + 1,
-                                    rules, machine, cells, scratch, answers, last_of,
-                                )  # fmt: skip
-                            if answer == YES and not holds(
-                                label, where, rows, bounds, integers, floats, ranks, ri, rf, rv, trouble, by_rank,
-                                facts_i, facts_f, facts_valid, cells_i, cells_i_valid, cells_f, cells_f_valid,
-                            ):  # fmt: skip
-                                answer = NO
-                        if answer != YES or operation > RUN:
-                            last_of[label] = same[look]
-                    elif not is_open and answer == NO:
-                        waits = available <= look < highest and not final
-                        answer = NOT_YET if waits and (within == NEVER or horizon - began <= within) else OVER
-                    if answer == NOT_YET:
-                        outcome = UNDECIDED
-                        break
-                    if answer == ASKS:
-                        outcome = ASKS_HOST
-                        tested[0] = events[look]
-                        break
-                    if answer == OVER and rules.tells_timeouts and cut < 0 and operation != UNTIL:
-                        for place in range(begin, at):
-                            partial[place] = 2 * labels[place] + hidden[place]
-                            if labels[place] < visible:
-                                cut = at
-                    # what follows from it
-                    if operation == CONSUME:
-                        ahead = answer == YES
-                        if ahead:
-                            hidden[at] = second_of[pc]
-                    elif operation == RUN:
-                        ahead = True
-                        if answer == YES:
-                            hidden[at] = second_of[pc]
-                            at += 1
-                            continue
-                        furthest = max(furthest, at)
-                        if at > run_from:
-                            if depth == deepest:
-                                outcome = NO_ROOM
-                                break
-                            frames[depth, 0] = pc + 1
-                            frames[depth, 1] = at - 1
-                            frames[depth, 2] = run_from
-                            for slot in range(slots):
-                                frames[depth, 3 + slot] = saved[slot]
-                            depth += 1
-                        run_from = -1
-                        pc += 1
-                        if answer != TRIED:
-                            continue
-                        ahead = False  # from here on all was tried before: nothing is left but to give back
-                    elif operation == PASS:
-                        ahead = answer == NO
-                        if ahead:
-                            labels[at] = label
-                            same[at] = last_of[label]
-                            last_of[label] = at
-                            if sums:
-                                scratch.sums_i[at + 1] = scratch.sums_i[at]
-                                scratch.sums_f[at + 1] = scratch.sums_f[at]
-                    else:
-                        if answer == NO:
-                            labels[look] = visible  # it must not look as if it belonged to the match
-                            look += 1
-                            continue
-                        look = -1
-                        pc += 1
-                        ahead = answer == OVER
-                    if ahead and operation != UNTIL:
-                        at += 1
-                        pc += 1
-                        furthest = max(furthest, at)
-                elif operation == SPLIT:
-                    ahead = True
-                    if split_bits[pc] >= 0 and steps > unmarked:
-                        ahead = not _mark(marks, at, split_bits[pc], slots, saved)
-                    if ahead:
-                        if depth == deepest:
-                            outcome = NO_ROOM
-                            break
-                        frames[depth, 0] = second_of[pc]
-                        frames[depth, 1] = at
-                        frames[depth, 2] = at
-                        for slot in range(slots):
-                            frames[depth, 3 + slot] = saved[slot]
-                        depth += 1
-                        pc = first_of[pc]
-                elif operation == JUMP:
-                    pc = first_of[pc]
-                    ahead = True
-                elif operation == SAVE:
-                    saved[first_of[pc]] = at
-                    pc += 1
-                    ahead = True
-                elif operation == CHECK:
-                    pc = second_of[pc] if saved[first_of[pc]] == at else pc + 1
-                    ahead = True
-                elif operation == AT_START:
-                    ahead = at == 0  # if anything came before, one event of it is kept
-                    pc += 1
-                elif operation == AT_END:
-                    if at >= available and not final:
-                        outcome = UNDECIDED
-                        break
-                    ahead = at >= available
-                    pc += 1
-                elif operation == ACCEPT:
-                    enough = final or at - 1 + lookahead < available
-                    outcome = MATCHED if enough else UNDECIDED
-                    break
-                if not ahead:
-                    if depth == 0:
-                        break
-                    pc = frames[depth - 1, 0]
-                    back = frames[depth - 1, 1]
-                    for slot in range(slots):
-                        saved[slot] = frames[depth - 1, 3 + slot]
-                    if back > frames[depth - 1, 2]:
-                        frames[depth - 1, 1] = back - 1
-                    else:
-                        depth -= 1
-                    while at > back:
-                        at -= 1
-                        last_of[labels[at]] = same[at]
-
-            if outcome in (TOO_COSTLY, NO_ROOM, ASKS_HOST):
-                status = outcome
-                break
-            if steps > unmarked and words and (outcome == MATCHED or not rules.marks_hold_across_starts):
-                marks[begin : furthest + 1] = 0
-            if outcome == FAILED and rules.seeks and begin + 1 < highest:
-                begin += 1
-                if begin < available:
-                    continue
-                if not final:
-                    outcome = UNDECIDED
-            if outcome == UNDECIDED:
-                break
-
-            # what to tell, and where to go on
-            reached = max(at, cut)
-            if outcome == FAILED and cut >= 0 and not final and cut - 1 + lookahead >= available:
-                break  # a partial match is told when all that its measures read is known
-            if count + reached - start + 2 > most or total + reached - begin + 1 > longest:
-                status = NO_ROOM
-                break
-            fate, until = WHOLE, at
-            tells = outcome == MATCHED
-            following_start = start + 1
-            if outcome == MATCHED:
-                numbers[key] += 1
-                if at > begin and skip_kind == PAST_LAST:
-                    following_start = at
-                elif at > begin and skip_kind != TO_NEXT:
-                    target = -1
-                    for place in range(begin, at):
-                        if (skip_members >> labels[place]) & 1:
-                            target = place
-                            if skip_kind == TO_FIRST:
-                                break
-                    if target <= begin:
-                        status = SKIP_MISSING if target < 0 else SKIP_NOWHERE
-                        break
-                    following_start = target
-            elif framed:
-                tells, fate, until = True, UNMATCHED, begin
-            elif cut >= 0:
-                tells, fate, until = True, TIMED_OUT, cut
-                for place in range(begin, cut):
-                    labels[place], hidden[place] = partial[place] >> 1, partial[place] & 1
-            if tells:
-                for place in range(begin, until):
-                    if labels[place] < visible:
-                        out_events[total] = events[place]
-                        out_labels[total] = labels[place]
-                        out_hidden[total] = hidden[place]
-                        total += 1
-                        if rules.tells_unmatched:
-                            taken[events[place]] = 1
-                if rules.tells_unmatched and until == begin:
-                    taken[events[begin]] = 1
-                out_ends[count] = total
-                out_starts[count] = events[start]
-                out_numbers[count] = numbers[key] if fate == WHOLE else 0
-                out_fates[count] = fate
-                count += 1
-            if rules.tells_unmatched or framed:
-                first_left = start + 1 if framed else start
-                for place in range(first_left, following_start):
-                    if framed or not taken[events[place]]:
-                        out_ends[count] = total
-                        out_starts[count] = events[place]
-                        out_numbers[count] = 0
-                        out_fates[count] = UNMATCHED
-                        count += 1
-            start = following_start
-            begin = start
+        available, start = _gather_events(key, order, begins[n], ends[n], store, state, scratch)
+        status, start, count, total = _search_key(
+            key, start, available, count, total, rules, machine, cells, store, state, scratch, answers, tested, output,
+            horizon, final,
+        )  # fmt: skip
+        if status in (MATCHED, NO_ROOM, ASKS_HOST):
+            _keep_key(key, start, available, rules, state, scratch)
         if status != MATCHED:
-            stopped = n
-            if status not in (NO_ROOM, ASKS_HOST):
-                break
-        # what the key still needs
-        keep = max(0, start - lookback)
-        oldest[key] = events[keep] if keep < available else -1
-        pending[key] = available - keep if keep < available else 0
-        starts[key] = events[start] if start < available else -1
-        deadlines[key] = NEVER
-        if start < available and within != NEVER:
-            deadlines[key] = at_times[start] + within
-        if status != MATCHED:
-            break
-    return status, stopped, count, total
+            return status, n, count, total
+    return MATCHED, keys.shape[0], count, total

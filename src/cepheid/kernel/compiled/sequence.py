@@ -52,7 +52,7 @@ class CompiledSequence:
     def replay(self, events: Events, taken: npt.NDArray[np.bool_], partials: bytes, horizon: int) -> None:  # noqa: ARG002
         """Take in the events a snapshot kept; what they complete was given out before."""
         self._horizon = horizon
-        if isinstance(self._matcher, RunPool) and self._matcher.tells_runs:
+        if isinstance(self._matcher, RunPool) and self._matcher.keeps_runs:
             cells, times = self._cells.append(events), append_times(self._times, events.times)
             machine = build_machine(self._code, self._interner.ranks(), self._facts)
             self._matcher.restore(events, self._find_plays(events), partials, times, machine, cells)
@@ -62,7 +62,7 @@ class CompiledSequence:
     def live(self, horizon: int) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
         """bool[seen]: can the event still take part in a sequence; bool[seen]: did a match consume it.
 
-        What a match took away needs no mark: the runs that are left are told by `keep_partials`.
+        What a match took away needs no mark: the runs that are left are written by `keep_partials`.
         """
         taken = np.zeros(self.seen, dtype=np.bool_)
         if self._program.within is not None:
@@ -72,8 +72,8 @@ class CompiledSequence:
         return np.full(self.seen, len(self._program.terms) > 1), taken
 
     def keep_partials(self, kept: npt.NDArray[np.bool_]) -> bytes:
-        """Partial matches that cannot be told by replaying the kept events."""
-        if isinstance(self._matcher, RunPool) and self._matcher.tells_runs:
+        """Partial matches that cannot be had by replaying the kept events."""
+        if isinstance(self._matcher, RunPool) and self._matcher.keeps_runs:
             return self._matcher.write(kept, self._horizon)
         return b""
 

@@ -16,7 +16,7 @@ import numpy as np
 from numba import njit
 
 from cepheid.kernel.columns import Int64s
-from cepheid.kernel.compiled.desk import fetch_row, int_table, ints
+from cepheid.kernel.compiled.array_table import fetch_row, int_table, ints
 from cepheid.kernel.compiled.sequence_automaton import (
     ANY,
     AT_ONCE,
@@ -103,19 +103,19 @@ AHEAD = 12  # so many events before a run is looked at, its row is asked for
 
 
 @njit(cache=True)
-def room_needed(desk: Int64s, key: int) -> int:
+def room_needed(tables: Int64s, key: int) -> int:
     """The most runs, elements and matches that one event of the key can add."""
-    numbers = ints(desk, NUMBERS)
-    return (int_table(desk, KEYS)[key, 2 * numbers[LISTS]] + 2) * (numbers[WIDEST] + 2) + 4
+    numbers = ints(tables, NUMBERS)
+    return (int_table(tables, KEYS)[key, 2 * numbers[LISTS]] + 2) * (numbers[WIDEST] + 2) + 4
 
 
 @njit(cache=True)
-def advance(keys: Int64s, plays: Int64s, base: int, begin: int, desk: Int64s) -> Any:
+def advance(keys: Int64s, plays: Int64s, base: int, begin: int, tables: Int64s) -> Any:
     """Take in the events from `begin` on; gives how far it came, and why it stopped."""
-    numbers, counters, times = ints(desk, NUMBERS), ints(desk, COUNTERS), ints(desk, TIMES)
-    runs, lists = int_table(desk, RUNS), int_table(desk, KEYS)
-    wants, watched, loops = ints(desk, WANTS), ints(desk, WATCHED), ints(desk, LOOPS)
-    edges, edge_bounds = int_table(desk, EDGES), ints(desk, EDGE_BOUNDS)
+    numbers, counters, times = ints(tables, NUMBERS), ints(tables, COUNTERS), ints(tables, TIMES)
+    runs, lists = int_table(tables, RUNS), int_table(tables, KEYS)
+    wants, watched, loops = ints(tables, WANTS), ints(tables, WATCHED), ints(tables, LOOPS)
+    edges, edge_bounds = int_table(tables, EDGES), ints(tables, EDGE_BOUNDS)
     mode, pending, within = numbers[MODE], numbers[PENDING], numbers[WITHIN]
     consume, limit, at_once, many = numbers[CONSUME], numbers[LIMIT], numbers[AT_ONCE], numbers[LISTS]
     column = 2 * many
@@ -123,18 +123,18 @@ def advance(keys: Int64s, plays: Int64s, base: int, begin: int, desk: Int64s) ->
     has_chains = lists.shape[1] > column + 2
     quiet = not numbers[TIMEOUTS]  # runs that run out of time leave without a word
     first_edge = edge_bounds[start]
-    plain_start = numbers[PLAIN_START] and int_table(desk, SUMS_I).shape[0] == 0
+    plain_start = numbers[PLAIN_START] and int_table(tables, SUMS_I).shape[0] == 0
     first_variable, first_state = edges[first_edge, VARIABLE], edges[first_edge, TARGET]
     room = runs.shape[0] - RESERVED
-    found_room = int_table(desk, FOUND).shape[0]
-    node_room = int_table(desk, NODES).shape[0] if numbers[KEEPS_FIRSTS] else NEVER
+    found_room = int_table(tables, FOUND).shape[0]
+    node_room = int_table(tables, NODES).shape[0] if numbers[KEEPS_FIRSTS] else NEVER
     for i in range(begin, keys.shape[0]):
         key, played = keys[i], plays[i]
         if plain_start and i + AHEAD < keys.shape[0] and keys[i + AHEAD] >= 0:
-            fetch_row(desk, RUNS, lists[keys[i + AHEAD], 2 * first_state])
+            fetch_row(tables, RUNS, lists[keys[i + AHEAD], 2 * first_state])
         if key < 0 or (played == 0 and mode != CONTIGUOUS):
             continue
-        need = room_needed(desk, key)
+        need = room_needed(tables, key)
         if (
             room - counters[LIVE] < need
             or found_room - counters[FOUND_ROWS] < need
@@ -143,10 +143,10 @@ def advance(keys: Int64s, plays: Int64s, base: int, begin: int, desk: Int64s) ->
             return i, NO_ROOM
         event = base + i
         if has_chains:
-            chain_absences(desk, key, played, event)
+            chain_absences(tables, key, played, event)
         takes = True
-        if consume and find_winner(desk, key, played, event):
-            take_away(desk, key, event)
+        if consume and find_winner(tables, key, played, event):
+            take_away(tables, key, event)
             takes = False
         for state in range(many - 1, -1, -1):
             run = lists[key, 2 * state]
@@ -168,14 +168,14 @@ def advance(keys: Int64s, plays: Int64s, base: int, begin: int, desk: Int64s) ->
                 lists[key, column] -= count
                 counters[LIVE] -= count
             elif waits or ends or contiguous:
-                visit(desk, key, state, played, event, takes)
+                visit(tables, key, state, played, event, takes)
         if takes and played & wants[start]:
             if plain_start:
                 now = times[event]
                 run = lists[key, 2 * first_state]
                 is_old = run >= 0 and runs[run, DEADLINE] < now
                 if is_old and not quiet:
-                    drop_old(desk, key, first_state, now)
+                    drop_old(tables, key, first_state, now)
                     is_old = False
                 if is_old:  # the new run takes the place of the oldest; to look at the next one would cost a cache miss
                     lists[key, 2 * first_state] = runs[run, LINK]
@@ -207,50 +207,50 @@ def advance(keys: Int64s, plays: Int64s, base: int, begin: int, desk: Int64s) ->
                 if not quiet:
                     counters[EARLIEST] = min(counters[EARLIEST], deadline)
             else:
-                begin_run(desk, key, played, event)
-        if limit and not keep_limit(desk, key, times[event]):
+                begin_run(tables, key, played, event)
+        if limit and not keep_limit(tables, key, times[event]):
             return i, OVER_LIMIT
     return keys.shape[0], DONE
 
 
 @njit(cache=True)
-def chain_absences(desk: Int64s, key: int, played: int, event: int) -> None:
+def chain_absences(tables: Int64s, key: int, played: int, event: int) -> None:
     """Remember the events that may end an absence which is judged later."""
-    numbers, judged, lists = ints(desk, NUMBERS), int_table(desk, JUDGED), int_table(desk, KEYS)
+    numbers, judged, lists = ints(tables, NUMBERS), int_table(tables, JUDGED), int_table(tables, KEYS)
     first = 2 * numbers[LISTS] + 2
     for absence in range(judged.shape[0]):
         chain = judged[absence, 4]
         if chain < 0:
             continue
-        int_table(desk, ENTRIES)[chain, event] = lists[key, first + chain]
+        int_table(tables, ENTRIES)[chain, event] = lists[key, first + chain]
         if (played >> (numbers[VARIABLES] + absence)) & 1:
-            int_table(desk, LINKS)[chain, event] = lists[key, first + chain]
+            int_table(tables, LINKS)[chain, event] = lists[key, first + chain]
             lists[key, first + chain] = event
 
 
 @njit(cache=True)
-def chain_kept(desk: Int64s, keys: Int64s, plays: Int64s) -> None:
+def chain_kept(tables: Int64s, keys: Int64s, plays: Int64s) -> None:
     """The same for events that a snapshot kept."""
     for event in range(keys.shape[0]):
         if keys[event] >= 0:
-            chain_absences(desk, keys[event], plays[event], event)
+            chain_absences(tables, keys[event], plays[event], event)
 
 
 @njit(cache=True)
-def begin_run(desk: Int64s, key: int, played: int, event: int) -> None:
+def begin_run(tables: Int64s, key: int, played: int, event: int) -> None:
     """Let an event begin a run; with skip_till_any one for each step it can play."""
-    numbers, bounds = ints(desk, NUMBERS), ints(desk, EDGE_BOUNDS)
+    numbers, bounds = ints(tables, NUMBERS), ints(tables, EDGE_BOUNDS)
     start = numbers[STATES] + 1
     for edge in range(bounds[start], bounds[start + 1]):
-        variable = int_table(desk, EDGES)[edge, VARIABLE]
+        variable = int_table(tables, EDGES)[edge, VARIABLE]
         if not (played >> variable) & 1:
             continue
-        run = allocate(desk)
-        clear_run(desk, run, event, ints(desk, TIMES)[event])
-        if ints(desk, TESTS_ALONE)[variable] and not all_hold(desk, run, variable, event):
-            release(desk, run)
+        run = allocate(tables)
+        clear_run(tables, run, event, ints(tables, TIMES)[event])
+        if ints(tables, TESTS_ALONE)[variable] and not all_hold(tables, run, variable, event):
+            release(tables, run)
             continue
-        follow_edge(desk, key, run, edge, event)
+        follow_edge(tables, key, run, edge, event)
         if numbers[MODE] != ANY:
             return
 
@@ -259,75 +259,75 @@ def begin_run(desk: Int64s, key: int, played: int, event: int) -> None:
 
 
 @njit(cache=True)
-def try_match(desk: Int64s, run: int, edge: int, event: int, found: bool) -> bool:
+def try_match(tables: Int64s, run: int, edge: int, event: int, found: bool) -> bool:
     """Keep what the edge makes of the run in BEST, if it is a match and began before the one there."""
-    copy_run(desk, SPARE, run)
-    _, accepts, passes = take_edge(desk, SPARE, edge, event)
-    if not accepts or not passes or not passes_start(desk, SPARE, ints(desk, TIMES)[event]):
+    copy_run(tables, SPARE, run)
+    _, accepts, passes = take_edge(tables, SPARE, edge, event)
+    if not accepts or not passes or not passes_start(tables, SPARE, ints(tables, TIMES)[event]):
         return found
-    if not found or is_before(desk, SPARE, BEST):
-        copy_run(desk, BEST, SPARE)
+    if not found or is_before(tables, SPARE, BEST):
+        copy_run(tables, BEST, SPARE)
     return True
 
 
 @njit(cache=True)
-def find_winner(desk: Int64s, key: int, played: int, event: int) -> bool:
+def find_winner(tables: Int64s, key: int, played: int, event: int) -> bool:
     """Does the event complete a match?  The one that began first is left in BEST."""
-    runs, numbers, now = int_table(desk, RUNS), ints(desk, NUMBERS), ints(desk, TIMES)[event]
+    runs, numbers, now = int_table(tables, RUNS), ints(tables, NUMBERS), ints(tables, TIMES)[event]
     found = False
     for state in range(numbers[STATES]):
-        run = int_table(desk, KEYS)[key, 2 * state] if played & ints(desk, WANTS)[state] else -1
+        run = int_table(tables, KEYS)[key, 2 * state] if played & ints(tables, WANTS)[state] else -1
         while run >= 0:
             if runs[run, DEADLINE] >= now:
-                found = try_edges(desk, run, state, played, event, found)
+                found = try_edges(tables, run, state, played, event, found)
             run = runs[run, LINK]
-    clear_run(desk, EMPTY, event, now)
-    return try_edges(desk, EMPTY, numbers[STATES] + 1, played, event, found)
+    clear_run(tables, EMPTY, event, now)
+    return try_edges(tables, EMPTY, numbers[STATES] + 1, played, event, found)
 
 
 @njit(cache=True)
-def try_edges(desk: Int64s, run: int, state: int, played: int, event: int, found: bool) -> bool:
-    barred = int_table(desk, RUNS)[run, FLAGS] & BARRED
-    if ints(desk, NUMBERS)[MODE] == ANY:
-        bounds = ints(desk, EDGE_BOUNDS)
+def try_edges(tables: Int64s, run: int, state: int, played: int, event: int, found: bool) -> bool:
+    barred = int_table(tables, RUNS)[run, FLAGS] & BARRED
+    if ints(tables, NUMBERS)[MODE] == ANY:
+        bounds = ints(tables, EDGE_BOUNDS)
         for edge in range(bounds[state], bounds[state + 1]):
-            may_leave = not barred or int_table(desk, EDGES)[edge, IS_LOOP]
-            if may_leave and fits_edge(desk, run, edge, played, event):
-                found = try_match(desk, run, edge, event, found)
+            may_leave = not barred or int_table(tables, EDGES)[edge, IS_LOOP]
+            if may_leave and fits_edge(tables, run, edge, played, event):
+                found = try_match(tables, run, edge, event, found)
         return found
-    again, further = choose_edges(desk, run, state, played, event)
+    again, further = choose_edges(tables, run, state, played, event)
     if again >= 0:
-        found = try_match(desk, run, again, event, found)
+        found = try_match(tables, run, again, event, found)
     if further >= 0 and not barred:
-        found = try_match(desk, run, further, event, found)
+        found = try_match(tables, run, further, event, found)
     return found
 
 
 @njit(cache=True)
-def take_away(desk: Int64s, key: int, event: int) -> None:
+def take_away(tables: Int64s, key: int, event: int) -> None:
     """Give out the match in BEST; runs that hold one of its events end."""
-    emit(desk, BEST, 0)
-    runs, now = int_table(desk, RUNS), ints(desk, TIMES)[event]
-    gone, _ = list_events(desk, RUNS, BEST)
-    for state in range(ints(desk, NUMBERS)[STATES]):
-        before, run = -1, int_table(desk, KEYS)[key, 2 * state]
+    emit(tables, BEST, 0)
+    runs, now = int_table(tables, RUNS), ints(tables, TIMES)[event]
+    gone, _ = list_events(tables, RUNS, BEST)
+    for state in range(ints(tables, NUMBERS)[STATES]):
+        before, run = -1, int_table(tables, KEYS)[key, 2 * state]
         while run >= 0:
             after = runs[run, LINK]
             if runs[run, DEADLINE] < now:
-                unlink(desk, key, state, before, run)
-                expire(desk, key, state, run)
-            elif shares_event(desk, run, gone):
-                unlink(desk, key, state, before, run)
-                forget(desk, key, state, run)
+                unlink(tables, key, state, before, run)
+                expire(tables, key, state, run)
+            elif shares_event(tables, run, gone):
+                unlink(tables, key, state, before, run)
+                forget(tables, key, state, run)
             else:
                 before = run
             run = after
 
 
 @njit(cache=True)
-def shares_event(desk: Int64s, run: int, gone: Int64s) -> bool:
-    runs, nodes = int_table(desk, RUNS), int_table(desk, NODES)
-    for variable in range(ints(desk, NUMBERS)[VARIABLES]):
+def shares_event(tables: Int64s, run: int, gone: Int64s) -> bool:
+    runs, nodes = int_table(tables, RUNS), int_table(tables, NODES)
+    for variable in range(ints(tables, NUMBERS)[VARIABLES]):
         if (runs[run, BOUND] >> variable) & 1 and is_among(runs[run, LASTS + variable], gone):
             return True
     node = runs[run, TAIL]
@@ -349,50 +349,50 @@ def is_among(event: int, events: Int64s) -> bool:
 
 
 @njit(cache=True)
-def keep_limit(desk: Int64s, key: int, now: int) -> bool:
+def keep_limit(tables: Int64s, key: int, now: int) -> bool:
     """Drop the oldest partial matches of a key if there are too many; False: that is refused."""
-    numbers, lists = ints(desk, NUMBERS), int_table(desk, KEYS)
+    numbers, lists = ints(tables, NUMBERS), int_table(tables, KEYS)
     column = 2 * numbers[LISTS]
     if lists[key, column] - lists[key, column + 1] <= numbers[LIMIT]:
         return True
     for state in range(numbers[STATES]):
-        drop_expired(desk, key, state, now)
+        drop_expired(tables, key, state, now)
     while lists[key, column] - lists[key, column + 1] > numbers[LIMIT]:
         if not numbers[DROPS_OLDEST]:
             return False
-        drop_oldest(desk, key)
+        drop_oldest(tables, key)
     return True
 
 
 @njit(cache=True)
-def drop_oldest(desk: Int64s, key: int) -> None:
-    runs, lists = int_table(desk, RUNS), int_table(desk, KEYS)
+def drop_oldest(tables: Int64s, key: int) -> None:
+    runs, lists = int_table(tables, RUNS), int_table(tables, KEYS)
     oldest, state_of, before_it = -1, 0, -1
-    for state in range(ints(desk, NUMBERS)[STATES]):
+    for state in range(ints(tables, NUMBERS)[STATES]):
         before, run = -1, lists[key, 2 * state]
         while run >= 0:
-            if oldest < 0 or is_before(desk, run, oldest):
+            if oldest < 0 or is_before(tables, run, oldest):
                 oldest, state_of, before_it = run, state, before
             before, run = run, runs[run, LINK]
-    unlink(desk, key, state_of, before_it, oldest)
-    forget(desk, key, state_of, oldest)
-    ints(desk, COUNTERS)[DROPPED] += 1
+    unlink(tables, key, state_of, before_it, oldest)
+    forget(tables, key, state_of, oldest)
+    ints(tables, COUNTERS)[DROPPED] += 1
 
 
 # --- what time decides -----------------------------------------------------------------------------------
 
 
 @njit(cache=True)
-def drop_expired(desk: Int64s, key: int, state: int, now: int) -> int:
+def drop_expired(tables: Int64s, key: int, state: int, now: int) -> int:
     """Runs of a list whose deadline is before `now` leave; gives the earliest deadline of those that stay."""
-    runs = int_table(desk, RUNS)
+    runs = int_table(tables, RUNS)
     earliest = NEVER
-    before, run = -1, int_table(desk, KEYS)[key, 2 * state]
+    before, run = -1, int_table(tables, KEYS)[key, 2 * state]
     while run >= 0:
         after = runs[run, LINK]
         if runs[run, DEADLINE] < now:
-            unlink(desk, key, state, before, run)
-            expire(desk, key, state, run)
+            unlink(tables, key, state, before, run)
+            expire(tables, key, state, run)
         else:
             earliest = min(earliest, runs[run, DEADLINE])
             before = run
@@ -401,12 +401,12 @@ def drop_expired(desk: Int64s, key: int, state: int, now: int) -> int:
 
 
 @njit(cache=True)
-def settle(desk: Int64s, horizon: int) -> None:
-    """What ran out of time before the horizon is told: absences are proved, partial matches have timed out."""
-    numbers = ints(desk, NUMBERS)
+def settle(tables: Int64s, horizon: int) -> None:
+    """What ran out of time before the horizon is reported: absences are proved, partial matches have timed out."""
+    numbers = ints(tables, NUMBERS)
     first = 0 if numbers[TIMEOUTS] else numbers[PENDING]
     earliest = NEVER
-    for key in range(int_table(desk, KEYS).shape[0]):
+    for key in range(int_table(tables, KEYS).shape[0]):
         for state in range(first, numbers[LISTS]):
-            earliest = min(earliest, drop_expired(desk, key, state, horizon))
-    ints(desk, COUNTERS)[EARLIEST] = earliest
+            earliest = min(earliest, drop_expired(tables, key, state, horizon))
+    ints(tables, COUNTERS)[EARLIEST] = earliest

@@ -3,7 +3,7 @@
     SEQ(a, b+, ~c, (d | e))      start -a-> 0 -b-> 1 -b-> 1        1 -d-> match, 1 -e-> match
                                  c is watched in state 1
 
-A run rests in a state while it waits for its next event.  A group in any order is one state: what is missing is told
+A run rests in a state while it waits for its next event.  A group in any order is one state: what is missing is known
 by what is bound.  A repeated step has an edge to itself; if it is the last one, its state is reached by matches, which
 go on.
 """
@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from cepheid.errors import NotSupportedYet
 from cepheid.kernel.columns import Int64s
-from cepheid.kernel.compiled.aggregates import tabulate_aggregates
+from cepheid.kernel.compiled.pattern_aggregates import tabulate_aggregates
 from cepheid.kernel.compiled.register_code import CodeWriter
 from cepheid.kernel.expression import (
     Aggregate,
@@ -304,13 +304,13 @@ def _split_conditions(program: SequenceProgram) -> tuple[list[Expression | None]
     shared: list[Expression] = []
     for term in program.terms:
         parts = split_conjunction(term.condition)
-        own = [part for part in parts if looks_at_one(part, term.variable)]
+        own = [part for part in parts if evaluates_one(part, term.variable)]
         alone.append(join_conjunction(own))
-        shared += [part for part in parts if not looks_at_one(part, term.variable)]
+        shared += [part for part in parts if not evaluates_one(part, term.variable)]
     return alone, [*shared, *program.joint]
 
 
-def looks_at_one(condition: Expression, variable: str) -> bool:
+def evaluates_one(condition: Expression, variable: str) -> bool:
     return all(isinstance(leaf, Cell) and leaf.position == Position((variable,)) for leaf in list_leaves(condition))
 
 

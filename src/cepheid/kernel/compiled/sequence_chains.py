@@ -17,6 +17,7 @@ from numba import njit
 from cepheid.kernel.columns import Events, Int64s
 from cepheid.kernel.compiled.cell_store import GrowingRows
 from cepheid.kernel.compiled.evaluate import Cells, Machine, holds
+from cepheid.kernel.compiled.njit_options import njit_no_refcount
 from cepheid.kernel.compiled.register_code import CodeWriter
 from cepheid.kernel.compiled.sequence_automaton import NEVER
 from cepheid.kernel.expression import Expression, list_cells
@@ -119,20 +120,15 @@ def _write_conditions(program: SequenceProgram, numbers: dict[str, int], writer:
     return bounds
 
 
-@njit(cache=True)
+@njit_no_refcount
 def _fits_jointly(
     step: int, bound: Int64s, joint: Any, step_of: Int64s, where: Int64s, machine: Machine, cells: Cells
 ) -> bool:
     """Do all conditions hold that can be tested once `step` is bound?"""
-    rows, bounds, integers, floats, ranks, ri, rf, rv, trouble, by_rank, facts_i, facts_f, facts_valid = machine
-    cells_i, cells_i_valid, cells_f, cells_f_valid = cells
     for position in range(where.shape[0]):
         where[position] = bound[step_of[position]]
-    for condition in range(joint[step], joint[step + 1]):
-        if not holds(
-            condition, where, rows, bounds, integers, floats, ranks, ri, rf, rv, trouble, by_rank,
-            facts_i, facts_f, facts_valid, cells_i, cells_i_valid, cells_f, cells_f_valid,
-        ):  # fmt: skip
+    for condition in range(joint[step], joint[step + 1]):  # noqa: SIM110 - Numba has no generators here
+        if not holds(condition, where, machine, cells):
             return False
     return True
 

@@ -8,9 +8,10 @@ import numpy as np
 import numpy.typing as npt
 
 from cepheid.kernel.columns import Events, Int64s
+from cepheid.kernel.compiled.array_table import lay_out
 from cepheid.kernel.compiled.cell_store import GrowingRows
-from cepheid.kernel.compiled.desk import lay_out
 from cepheid.kernel.compiled.evaluate import Cells, Machine
+from cepheid.kernel.compiled.pattern_aggregates import Sums, count_rare, make_sums
 from cepheid.kernel.compiled.register_code import CodeWriter
 from cepheid.kernel.compiled.sequence_advance import NO_ROOM, OVER_LIMIT, advance, chain_kept, room_needed, settle
 from cepheid.kernel.compiled.sequence_automaton import (
@@ -73,15 +74,14 @@ class RunPool:
         # of runs are few beside all those that they passed over.
         waits_after_start = numbers[PENDING] >= 0 and bool((plan.judged[:, 0] == AT_START).any())
         decided_before = program.consume or program.limit is not None or waits_after_start
-        self.tells_runs = decided_before or program.within is None
-        self.needs_only_runs = self.tells_runs and (not self._chains or numbers[MODE] == CONTIGUOUS)
+        self.keeps_runs = decided_before or program.within is None
+        self.needs_only_runs = self.keeps_runs and (not self._chains or numbers[MODE] == CONTIGUOUS)
         self._settles = program.timeouts or numbers[PENDING] >= 0
         width = int(LASTS + numbers[VARIABLES] + numbers[KEEPS_FIRSTS])
         self._aggregates = len(plan.aggregates)
         self._runs = np.zeros((64, width), dtype=np.int64)
         self._nodes = np.zeros((64 if numbers[KEEPS_FIRSTS] else 1, 3), dtype=np.int64)
-        self._sums_i = np.zeros((64 * self._aggregates, 2), dtype=np.int64)
-        self._sums_f = np.zeros((64 * self._aggregates, 2), dtype=np.float64)
+        self._sums = make_sums(64 + 1, plan.aggregates)
         self._found = np.zeros((64, width), dtype=np.int64)
         self._links = GrowingRows(max(1, self._chains), np.int64)
         self._entries = GrowingRows(max(1, self._chains), np.int64)
@@ -95,16 +95,17 @@ class RunPool:
         if not len(events):
             return
         self._make_room_for(events)
+        self._expect_rare(cells, base, base + len(events))
         done, why = 0, NO_ROOM
         while done < len(events):
             arrays = self._arrays(times, machine, cells)
-            desk = lay_out(arrays, self._laid)
-            done, why = advance(events.keys, plays, base, done, desk)
+            tables = lay_out(arrays, self._laid)
+            done, why = advance(events.keys, plays, base, done, tables)
             if why == OVER_LIMIT:
                 limit = self._plan.numbers[LIMIT]
                 raise TooMany(f"has more than {limit:,} partial matches of one key", LIMIT_HINT)
             if why == NO_ROOM:
-                self._grow(room_needed(desk, int(events.keys[done])))
+                self._grow(room_needed(tables, int(events.keys[done])))
 
     def take_found(self, horizon: int) -> Matches:
         """The matches since this was last asked, and what ran out of time before the horizon."""
@@ -114,11 +115,11 @@ class RunPool:
             self._tidy()
             return no_matches(self._variables)
         arrays = self._arrays()
-        desk = lay_out(arrays, self._laid)
-        ends = count_found(desk, count)
+        tables = lay_out(arrays, self._laid)
+        ends = count_found(tables, count)
         if count and ends[-1] > 2 * MOST_CELLS:
             raise TooMany(f"found sequences of {ends[-1]:,} events in one batch", COSTLY_HINT)
-        events, labels, starts, late = expand_found(desk, ends)
+        events, labels, starts, late = expand_found(tables, ends)
         self._counters[FOUND_ROWS] = 0
         if len(self._found) > MOST_SPARE:
             self._found = np.zeros((64, self._found.shape[1]), dtype=np.int64)
@@ -147,43 +148,42 @@ class RunPool:
         return marked != 0
 
     def write(self, kept: npt.NDArray[np.bool_], horizon: int) -> bytes:
-        """All runs, told by places among the kept events."""
+        """All runs, their events by places among the kept events."""
         places = np.cumsum(kept).astype(np.int64) - 1
         arrays = self._arrays()
-        desk = lay_out(arrays, self._laid)
-        written = np.zeros(write_runs(desk, horizon, places, np.zeros(0, dtype=np.int64)), dtype=np.int64)
-        write_runs(desk, horizon, places, written)
+        tables = lay_out(arrays, self._laid)
+        written = np.zeros(write_runs(tables, horizon, places, np.zeros(0, dtype=np.int64)), dtype=np.int64)
+        write_runs(tables, horizon, places, written)
         return written.tobytes()
 
     def restore(
-        self, events: Events, plays: Int64s, told: bytes, times: Int64s, machine: Machine, cells: Cells
+        self, events: Events, plays: Int64s, kept_runs: bytes, times: Int64s, machine: Machine, cells: Cells
     ) -> None:
-        """Go on from runs that `write` told, in a new operator; the events are those that were kept."""
+        """Go on from runs that `write` wrote, in a new operator; the events are those that were kept."""
         if not len(events):
             return
         self._make_room_for(events)
-        written = np.frombuffer(told, dtype=np.int64).copy()
+        self._expect_rare(cells, 0, len(events))
+        written = np.frombuffer(kept_runs, dtype=np.int64).copy()
         runs, bound = count_written(written)
         self._grow_runs(runs)
         self._nodes = _grow_rows(self._nodes, bound, "elements")
         arrays = self._arrays(times, machine, cells)
-        desk = lay_out(arrays, self._laid)
+        tables = lay_out(arrays, self._laid)
         if self._chains:
-            chain_kept(desk, events.keys, plays)
-        read_runs(desk, written, events.keys)
+            chain_kept(tables, events.keys, plays)
+        read_runs(tables, written, events.keys)
 
     # --- room --------------------------------------------------------------------------------------------
     def _arrays(
         self, times: Int64s = NO_TIMES, machine: Machine | None = None, cells: Cells | None = None
     ) -> list[npt.NDArray[Any]]:
-        """All that lies on the desk behind the plan, in the order of the places in sequence_runs.py."""
+        """All tables behind the plan, in the order of the places in sequence_runs.py."""
         where = np.full(max(1, len(self._plan.position_table)), -1, dtype=np.int64)
-        scratch_i = np.zeros((self._aggregates, 2), dtype=np.int64)
-        scratch_f = np.zeros((self._aggregates, 2), dtype=np.float64)
         links, entries = self._links.data, self._entries.data
-        store = [self._runs, self._nodes, self._sums_i, self._sums_f, self._keys, self._found, links, entries]
+        store = [self._runs, self._nodes, *self._sums, self._keys, self._found, links, entries]
         asked = [*machine, *cells] if machine is not None and cells is not None else []
-        return [*store, self._counters, where, scratch_i, scratch_f, times, *asked]
+        return [*store, self._counters, where, times, *asked]
 
     def _empty_lists(self, keys: int) -> npt.NDArray[np.int64]:
         lists = np.full((keys, 2 * self._lists + 2 + self._chains), -1, dtype=np.int64)
@@ -209,8 +209,16 @@ class RunPool:
 
     def _grow_runs(self, count: int) -> None:
         self._runs = _grow_rows(self._runs, RESERVED + count)
-        self._sums_i = _grow_rows(self._sums_i, len(self._runs) * self._aggregates)
-        self._sums_f = _grow_rows(self._sums_f, len(self._runs) * self._aggregates)
+        if self._aggregates:
+            integers, floats, rare = self._sums
+            integers = _grow_rows(integers, (len(self._runs) + 1) * self._aggregates)  # one more, to try an event out
+            floats = _grow_rows(floats, len(integers))
+            self._sums = Sums(integers, floats, _grow_rows(rare, len(integers)) if len(rare) else rare)
+
+    def _expect_rare(self, cells: Cells, begin: int, end: int) -> None:
+        """Make room for rare records, one for each row, if the events from begin to end may need them."""
+        if self._aggregates and not len(self._sums.rare) and count_rare(self._plan.aggregates, cells, begin, end):
+            self._sums = self._sums._replace(rare=_grow_rows(self._sums.rare, len(self._sums.integers)))
 
     def _tidy(self) -> None:
         """Elements of runs that are gone are dropped once there are many."""

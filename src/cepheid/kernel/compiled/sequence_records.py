@@ -1,7 +1,7 @@
 """Runs of SEQ as lists of events: for matches, for comparisons, and for snapshots.
 
 A run holds its plain events by variable and the elements of repeated steps in a chain, latest first; here both are
-brought into the order of events.  A snapshot tells a run as (state, flags, how many events, then event and variable of
+brought into the order of events.  A snapshot writes a run as (state, flags, how many events, then event and variable of
 each), events counted among those that are kept.
 """
 
@@ -13,7 +13,7 @@ import numpy as np
 from numba import njit
 
 from cepheid.kernel.columns import Flags, Int64s
-from cepheid.kernel.compiled.desk import int_table, ints
+from cepheid.kernel.compiled.array_table import int_table, ints
 from cepheid.kernel.compiled.sequence_automaton import LISTS, NEVER, VARIABLES
 from cepheid.kernel.compiled.sequence_runs import (
     BOUND,
@@ -42,11 +42,11 @@ from cepheid.kernel.compiled.sequence_runs import (
 
 
 @njit(cache=True)
-def count_events(desk: Int64s, rows: int, run: int) -> int:
+def count_events(tables: Int64s, rows: int, run: int) -> int:
     """How many events a run holds; `rows`: RUNS, or FOUND for matches."""
-    runs, nodes, repeated = int_table(desk, rows), int_table(desk, NODES), ints(desk, REPEATED)
+    runs, nodes, repeated = int_table(tables, rows), int_table(tables, NODES), ints(tables, REPEATED)
     count = 0
-    for variable in range(ints(desk, NUMBERS)[VARIABLES]):
+    for variable in range(ints(tables, NUMBERS)[VARIABLES]):
         if repeated[variable] < 0:
             count += (runs[run, BOUND] >> variable) & 1
     node = runs[run, TAIL]
@@ -57,9 +57,9 @@ def count_events(desk: Int64s, rows: int, run: int) -> int:
 
 
 @njit(cache=True)
-def fill_events(desk: Int64s, rows: int, run: int, events: Int64s, labels: Int64s) -> None:
+def fill_events(tables: Int64s, rows: int, run: int, events: Int64s, labels: Int64s) -> None:
     """The events of a run in order, with their variables."""
-    runs, nodes, repeated = int_table(desk, rows), int_table(desk, NODES), ints(desk, REPEATED)
+    runs, nodes, repeated = int_table(tables, rows), int_table(tables, NODES), ints(tables, REPEATED)
     count = events.shape[0]
     begin = count
     node = runs[run, TAIL]
@@ -68,7 +68,7 @@ def fill_events(desk: Int64s, rows: int, run: int, events: Int64s, labels: Int64
         events[begin] = nodes[node, EVENT]
         labels[begin] = nodes[node, LABEL]
         node = nodes[node, PARENT]
-    for variable in range(ints(desk, NUMBERS)[VARIABLES]):
+    for variable in range(ints(tables, NUMBERS)[VARIABLES]):
         if repeated[variable] >= 0 or not (runs[run, BOUND] >> variable) & 1:
             continue
         begin -= 1
@@ -81,21 +81,21 @@ def fill_events(desk: Int64s, rows: int, run: int, events: Int64s, labels: Int64
 
 
 @njit(cache=True)
-def list_events(desk: Int64s, rows: int, run: int) -> Any:
-    count = count_events(desk, rows, run)
+def list_events(tables: Int64s, rows: int, run: int) -> Any:
+    count = count_events(tables, rows, run)
     events, labels = np.empty(count, dtype=np.int64), np.empty(count, dtype=np.int64)
-    fill_events(desk, rows, run, events, labels)
+    fill_events(tables, rows, run, events, labels)
     return events, labels
 
 
 @njit(cache=True)
-def is_before(desk: Int64s, left: int, right: int) -> bool:
+def is_before(tables: Int64s, left: int, right: int) -> bool:
     """Did the left run begin first?  Of runs with the same first event, the one with the earlier events did."""
-    runs = int_table(desk, RUNS)
+    runs = int_table(tables, RUNS)
     if runs[left, FIRST] != runs[right, FIRST]:
         return runs[left, FIRST] < runs[right, FIRST]
-    left_events, left_labels = list_events(desk, RUNS, left)
-    right_events, right_labels = list_events(desk, RUNS, right)
+    left_events, left_labels = list_events(tables, RUNS, left)
+    right_events, right_labels = list_events(tables, RUNS, right)
     shorter = min(left_events.shape[0], right_events.shape[0])
     for place in range(shorter):
         if left_events[place] != right_events[place]:
@@ -109,27 +109,27 @@ def is_before(desk: Int64s, left: int, right: int) -> bool:
 
 
 @njit(cache=True)
-def count_found(desk: Int64s, count: int) -> Int64s:
+def count_found(tables: Int64s, count: int) -> Int64s:
     """int64[matches]: where the events of each match end."""
     ends = np.empty(count, dtype=np.int64)
     total = 0
     for match in range(count):
-        total += count_events(desk, FOUND, match)
+        total += count_events(tables, FOUND, match)
         ends[match] = total
     return ends
 
 
 @njit(cache=True)
-def expand_found(desk: Int64s, ends: Int64s) -> Any:
+def expand_found(tables: Int64s, ends: Int64s) -> Any:
     """Events, labels, starts and fates (1: timed out) of the matches."""
-    found = int_table(desk, FOUND)
+    found = int_table(tables, FOUND)
     total = ends[-1] if ends.shape[0] else 0
     events, labels = np.empty(total, dtype=np.int64), np.empty(total, dtype=np.int64)
     starts = np.empty(ends.shape[0], dtype=np.int64)
     late = np.zeros(ends.shape[0], dtype=np.uint8)
     begin = 0
     for match in range(ends.shape[0]):
-        fill_events(desk, FOUND, match, events[begin : ends[match]], labels[begin : ends[match]])
+        fill_events(tables, FOUND, match, events[begin : ends[match]], labels[begin : ends[match]])
         starts[match] = found[match, FIRST]
         late[match] = (found[match, FLAGS] & LATE) != 0
         begin = ends[match]
@@ -140,31 +140,31 @@ def expand_found(desk: Int64s, ends: Int64s) -> Any:
 
 
 @njit(cache=True)
-def mark_held(desk: Int64s, horizon: int, marked: Flags) -> None:
+def mark_held(tables: Int64s, horizon: int, marked: Flags) -> None:
     """Mark the events of all runs whose time is not over at the horizon."""
-    runs, lists = int_table(desk, RUNS), int_table(desk, KEYS)
+    runs, lists = int_table(tables, RUNS), int_table(tables, KEYS)
     for key in range(lists.shape[0]):
-        for state in range(ints(desk, NUMBERS)[LISTS]):
+        for state in range(ints(tables, NUMBERS)[LISTS]):
             run = lists[key, 2 * state]
             while run >= 0:
                 if runs[run, DEADLINE] >= horizon:
-                    events, _ = list_events(desk, RUNS, run)
+                    events, _ = list_events(tables, RUNS, run)
                     for event in events:
                         marked[event] = 1
                 run = runs[run, LINK]
 
 
 @njit(cache=True)
-def write_runs(desk: Int64s, horizon: int, places: Int64s, written: Int64s) -> int:
+def write_runs(tables: Int64s, horizon: int, places: Int64s, written: Int64s) -> int:
     """Tell all runs whose time is not over; gives the length, and leaves out what `written` is too short for."""
-    runs, lists = int_table(desk, RUNS), int_table(desk, KEYS)
+    runs, lists = int_table(tables, RUNS), int_table(tables, KEYS)
     length = 0
     for key in range(lists.shape[0]):
-        for state in range(ints(desk, NUMBERS)[LISTS]):
+        for state in range(ints(tables, NUMBERS)[LISTS]):
             run = lists[key, 2 * state]
             while run >= 0:
                 if runs[run, DEADLINE] >= horizon:
-                    events, labels = list_events(desk, RUNS, run)
+                    events, labels = list_events(tables, RUNS, run)
                     count = events.shape[0]
                     if length + 3 + 2 * count <= written.shape[0]:
                         written[length] = state
@@ -180,7 +180,7 @@ def write_runs(desk: Int64s, horizon: int, places: Int64s, written: Int64s) -> i
 
 @njit(cache=True)
 def count_written(written: Int64s) -> Any:
-    """How many runs are told, and how many events of runs."""
+    """How many runs are run_flags, and how many events of runs."""
     runs, events, at = 0, 0, 0
     while at < written.shape[0]:
         runs += 1
@@ -190,26 +190,26 @@ def count_written(written: Int64s) -> Any:
 
 
 @njit(cache=True)
-def read_runs(desk: Int64s, written: Int64s, keys: Int64s) -> None:
-    """Put the runs that were told where they were."""
+def read_runs(tables: Int64s, written: Int64s, keys: Int64s) -> None:
+    """Put the runs that were run_flags where they were."""
     at = 0
     while at < written.shape[0]:
-        state, told, count = written[at], written[at + 1], written[at + 2]
+        state, run_flags, count = written[at], written[at + 1], written[at + 2]
         first = written[at + 3]
-        run = allocate(desk)
-        clear_run(desk, run, first, ints(desk, TIMES)[first])
+        run = allocate(tables)
+        clear_run(tables, run, first, ints(tables, TIMES)[first])
         for place in range(count):
-            bind_event(desk, run, written[at + 4 + 2 * place], written[at + 3 + 2 * place])
-        int_table(desk, RUNS)[run, FLAGS] = told
-        put(desk, keys[first], state, run, -NEVER)
+            bind_event(tables, run, written[at + 4 + 2 * place], written[at + 3 + 2 * place])
+        int_table(tables, RUNS)[run, FLAGS] = run_flags
+        put(tables, keys[first], state, run, -NEVER)
         at += 3 + 2 * count
 
 
 @njit(cache=True)
-def compact_nodes(desk: Int64s, used: int) -> int:
+def compact_nodes(tables: Int64s, used: int) -> int:
     """Drop the elements that no run holds any more; gives how many are left."""
-    runs, nodes, lists = int_table(desk, RUNS), int_table(desk, NODES), int_table(desk, KEYS)
-    states = ints(desk, NUMBERS)[LISTS]
+    runs, nodes, lists = int_table(tables, RUNS), int_table(tables, NODES), int_table(tables, KEYS)
+    states = ints(tables, NUMBERS)[LISTS]
     places = np.full(used, -1, dtype=np.int64)
     for key in range(lists.shape[0]):
         for state in range(states):

@@ -19,20 +19,33 @@ import numpy as np
 from numba import njit
 
 from cepheid.kernel.columns import Int64s
-from cepheid.kernel.compiled.aggregates import add_event, is_equal, is_known, read_aggregate
-from cepheid.kernel.compiled.desk import (
+from cepheid.kernel.compiled.array_table import (
     flag_table,
     flags,
-    float_rows,
     float_table,
     floats,
-    int_rows,
     int_table,
     ints,
     small_ints,
     small_table,
 )
-from cepheid.kernel.compiled.evaluate import holds
+from cepheid.kernel.compiled.evaluate import Cells, Machine, holds
+from cepheid.kernel.compiled.exact_sums import RARE
+from cepheid.kernel.compiled.pattern_aggregates import (
+    BY,
+    COLUMN,
+    DISTINCT,
+    KIND,
+    MEMBERS,
+    Sums,
+    add_event,
+    clear_sums,
+    copy_sums,
+    is_equal,
+    is_known,
+    move_rare,
+    read_aggregate,
+)
 from cepheid.kernel.compiled.sequence_automaton import (
     ACCEPTS,
     ANY,
@@ -58,14 +71,14 @@ from cepheid.kernel.compiled.sequence_automaton import (
     WITHIN,
 )
 
-# places on the desk: the plan, the runs, what conditions read
+# places on the tables: the plan, the runs, what conditions read
 (
     NUMBERS, EDGES, EDGE_BOUNDS, WANTS, WATCHED, LOOPS, ACCEPTING, REPEATED, CONDITION_BOUNDS, CONDITIONS, TESTS_ALONE,
     CONDITION_MASK, POSITION_BOUNDS, POSITIONS, POSITION_TABLE, FACT_BOUNDS, FACTS, FACT_TABLE, AGGREGATES, JUDGED,
-    RUNS, NODES, SUMS_I, SUMS_F, KEYS, FOUND, LINKS, ENTRIES, COUNTERS, WHERE, SCRATCH_I, SCRATCH_F, TIMES,
+    RUNS, NODES, SUMS_I, SUMS_F, SUMS_RARE, KEYS, FOUND, LINKS, ENTRIES, COUNTERS, WHERE, TIMES,
     CODE, CODE_BOUNDS, CODE_INTEGERS, CODE_FLOATS, RANKS, REGISTERS_I, REGISTERS_F, REGISTERS_VALID, TROUBLE, BY_RANK,
     FACTS_I, FACTS_F, FACTS_VALID, CELLS_I, CELLS_I_VALID, CELLS_F, CELLS_F_VALID,
-) = range(50)  # fmt: skip
+) = range(49)  # fmt: skip
 
 # columns of a run
 LINK, DEADLINE, BOUND, FLAGS, TAIL, FIRST, LASTS = range(7)
@@ -83,11 +96,11 @@ RESERVED = 3
 
 
 @njit(cache=True)
-def allocate(desk: Int64s) -> int:
-    counters = ints(desk, COUNTERS)
+def allocate(tables: Int64s) -> int:
+    counters = ints(tables, COUNTERS)
     run = counters[FREE]
     if run >= 0:
-        counters[FREE] = int_table(desk, RUNS)[run, LINK]
+        counters[FREE] = int_table(tables, RUNS)[run, LINK]
         return run
     run = counters[USED]
     counters[USED] = run + 1
@@ -95,16 +108,16 @@ def allocate(desk: Int64s) -> int:
 
 
 @njit(cache=True)
-def release(desk: Int64s, run: int) -> None:
-    counters = ints(desk, COUNTERS)
-    int_table(desk, RUNS)[run, LINK] = counters[FREE]
+def release(tables: Int64s, run: int) -> None:
+    counters = ints(tables, COUNTERS)
+    int_table(tables, RUNS)[run, LINK] = counters[FREE]
     counters[FREE] = run
 
 
 @njit(cache=True)
-def unlink(desk: Int64s, key: int, state: int, before: int, run: int) -> None:
+def unlink(tables: Int64s, key: int, state: int, before: int, run: int) -> None:
     """Take a run out of its list; `before` is the one in front of it, -1 if there is none."""
-    runs, lists = int_table(desk, RUNS), int_table(desk, KEYS)
+    runs, lists = int_table(tables, RUNS), int_table(tables, KEYS)
     after = runs[run, LINK]
     if before < 0:
         lists[key, 2 * state] = after
@@ -115,59 +128,59 @@ def unlink(desk: Int64s, key: int, state: int, before: int, run: int) -> None:
 
 
 @njit(cache=True)
-def emit(desk: Int64s, run: int, told: int) -> None:
+def emit(tables: Int64s, run: int, flags_of_match: int) -> None:
     """Give out the run; a copy, since the run may go on."""
-    runs, found, counters = int_table(desk, RUNS), int_table(desk, FOUND), ints(desk, COUNTERS)
+    runs, found, counters = int_table(tables, RUNS), int_table(tables, FOUND), ints(tables, COUNTERS)
     count = counters[FOUND_ROWS]
     for column in range(runs.shape[1]):
         found[count, column] = runs[run, column]
-    found[count, FLAGS] = told
+    found[count, FLAGS] = flags_of_match
     counters[FOUND_ROWS] = count + 1
 
 
 @njit(cache=True)
-def forget(desk: Int64s, key: int, state: int, run: int) -> None:
+def forget(tables: Int64s, key: int, state: int, run: int) -> None:
     """The run is out of its list and gone."""
-    numbers, lists = ints(desk, NUMBERS), int_table(desk, KEYS)
+    numbers, lists = ints(tables, NUMBERS), int_table(tables, KEYS)
     column = 2 * numbers[LISTS]
     lists[key, column] -= 1
     if state == numbers[PENDING]:
         lists[key, column + 1] -= 1
-    ints(desk, COUNTERS)[LIVE] -= 1
-    release(desk, run)
+    ints(tables, COUNTERS)[LIVE] -= 1
+    release(tables, run)
 
 
 @njit(cache=True)
-def expire(desk: Int64s, key: int, state: int, run: int) -> None:
-    """The time of a run is over, and it is out of its list: a proof of absence, a partial match to tell, or nothing."""
-    numbers = ints(desk, NUMBERS)
+def expire(tables: Int64s, key: int, state: int, run: int) -> None:
+    """The time of a run is over, and it is out of its list: a proof of absence, a partial match, or nothing."""
+    numbers = ints(tables, NUMBERS)
     if state == numbers[PENDING]:
-        emit(desk, run, 0)
-    elif numbers[TIMEOUTS] and not ints(desk, ACCEPTING)[state] and not int_table(desk, RUNS)[run, FLAGS] & BARRED:
-        emit(desk, run, LATE)
-    forget(desk, key, state, run)
+        emit(tables, run, 0)
+    elif numbers[TIMEOUTS] and not ints(tables, ACCEPTING)[state] and not int_table(tables, RUNS)[run, FLAGS] & BARRED:
+        emit(tables, run, LATE)
+    forget(tables, key, state, run)
 
 
 @njit(cache=True)
-def drop_old(desk: Int64s, key: int, state: int, now: int) -> None:
+def drop_old(tables: Int64s, key: int, state: int, now: int) -> None:
     """What is too old at the head of a list leaves."""
-    runs, lists = int_table(desk, RUNS), int_table(desk, KEYS)
+    runs, lists = int_table(tables, RUNS), int_table(tables, KEYS)
     run = lists[key, 2 * state]
     while run >= 0 and runs[run, DEADLINE] < now:
-        unlink(desk, key, state, -1, run)
-        expire(desk, key, state, run)
+        unlink(tables, key, state, -1, run)
+        expire(tables, key, state, run)
         run = lists[key, 2 * state]
 
 
 @njit(cache=True)
-def put(desk: Int64s, key: int, state: int, run: int, now: int) -> None:
+def put(tables: Int64s, key: int, state: int, run: int, now: int) -> None:
     """Append a run to a list; what is too old in front leaves."""
-    drop_old(desk, key, state, now)
+    drop_old(tables, key, state, now)
     runs, lists, numbers, counters = (
-        int_table(desk, RUNS),
-        int_table(desk, KEYS),
-        ints(desk, NUMBERS),
-        ints(desk, COUNTERS),
+        int_table(tables, RUNS),
+        int_table(tables, KEYS),
+        ints(tables, NUMBERS),
+        ints(tables, COUNTERS),
     )
     runs[run, LINK] = -1
     if lists[key, 2 * state] < 0:
@@ -185,24 +198,24 @@ def put(desk: Int64s, key: int, state: int, run: int, now: int) -> None:
 
 
 @njit(cache=True)
-def copy_run(desk: Int64s, target: int, source: int) -> None:
-    runs = int_table(desk, RUNS)
+def copy_run(tables: Int64s, target: int, source: int) -> None:
+    runs = int_table(tables, RUNS)
     for column in range(runs.shape[1]):
         runs[target, column] = runs[source, column]
-    aggregates = int_table(desk, AGGREGATES).shape[0]
-    if aggregates:
-        sums_i, sums_f = int_table(desk, SUMS_I), float_table(desk, SUMS_F)
-        for aggregate in range(aggregates):
-            to, out_of = target * aggregates + aggregate, source * aggregates + aggregate
-            for half in range(2):
-                sums_i[to, half] = sums_i[out_of, half]
-                sums_f[to, half] = sums_f[out_of, half]
+    count = int_table(tables, AGGREGATES).shape[0]
+    if count:
+        sums = sums_of(tables)
+        for aggregate in range(count):
+            row = target * count + aggregate
+            copy_sums(sums, source * count + aggregate, row)
+            if sums.floats.shape[1] > 0 and sums.floats[row, RARE] > 0.0:
+                move_rare(sums, row, row)
 
 
 @njit(cache=True)
-def clear_run(desk: Int64s, run: int, event: int, time: int) -> None:
+def clear_run(tables: Int64s, run: int, event: int, time: int) -> None:
     """A run that has bound nothing yet, and will begin with the event."""
-    runs, within = int_table(desk, RUNS), ints(desk, NUMBERS)[WITHIN]
+    runs, within = int_table(tables, RUNS), ints(tables, NUMBERS)[WITHIN]
     runs[run, DEADLINE] = NEVER if within == NEVER else time + within
     runs[run, BOUND] = 0
     runs[run, FLAGS] = 0
@@ -210,10 +223,34 @@ def clear_run(desk: Int64s, run: int, event: int, time: int) -> None:
     runs[run, FIRST] = event
     for column in range(LASTS, runs.shape[1]):
         runs[run, column] = -1
-    aggregates = int_table(desk, AGGREGATES).shape[0]
-    if aggregates:
-        int_rows(desk, SUMS_I, run * aggregates, aggregates)[:] = 0
-        float_rows(desk, SUMS_F, run * aggregates, aggregates)[:] = 0.0
+    count = int_table(tables, AGGREGATES).shape[0]
+    if count:
+        sums = sums_of(tables)
+        for aggregate in range(count):
+            clear_sums(sums, run * count + aggregate)
+
+
+@njit(cache=True, forceinline=True)
+def sums_of(tables: Int64s) -> Sums:
+    return Sums(int_table(tables, SUMS_I), float_table(tables, SUMS_F), float_table(tables, SUMS_RARE))
+
+
+@njit(cache=True, forceinline=True)
+def cells_of(tables: Int64s) -> Cells:
+    return Cells(
+        int_table(tables, CELLS_I), flag_table(tables, CELLS_I_VALID), float_table(tables, CELLS_F),
+        flag_table(tables, CELLS_F_VALID),
+    )  # fmt: skip
+
+
+@njit(cache=True, forceinline=True)
+def machine_of(tables: Int64s) -> Machine:
+    return Machine(
+        small_table(tables, CODE), small_ints(tables, CODE_BOUNDS), ints(tables, CODE_INTEGERS),
+        floats(tables, CODE_FLOATS), ints(tables, RANKS), ints(tables, REGISTERS_I), floats(tables, REGISTERS_F),
+        flags(tables, REGISTERS_VALID), ints(tables, TROUBLE), ints(tables, BY_RANK), ints(tables, FACTS_I),
+        floats(tables, FACTS_F), flags(tables, FACTS_VALID),
+    )  # fmt: skip
 
 
 # --- conditions ------------------------------------------------------------------------------------------
@@ -241,24 +278,24 @@ def count_elements(nodes: Any, node: int, variable: int) -> int:
 
 
 @njit(cache=True)
-def locate(desk: Int64s, run: int, position: int, tested: int, event: int) -> int:
+def locate(tables: Int64s, run: int, position: int, tested: int, event: int) -> int:
     """The event that a position stands for, with `event` bound to variable `tested`; -1 if there is none."""
-    places, runs = int_table(desk, POSITION_TABLE), int_table(desk, RUNS)
+    places, runs = int_table(tables, POSITION_TABLE), int_table(tables, RUNS)
     variable, first, offset = places[position, 0], places[position, 1], places[position, 2]
     under_test = variable == tested
     if offset == 0 and not first and under_test:
         return event
-    variables = ints(desk, NUMBERS)[VARIABLES]
+    variables = ints(tables, NUMBERS)[VARIABLES]
     if variable >= variables:
         return -1
-    kept = ints(desk, REPEATED)[variable]
+    kept = ints(tables, REPEATED)[variable]
     if offset == 0:
         if not (runs[run, BOUND] >> variable) & 1:
             return event if under_test else -1
         return runs[run, LASTS + variables + kept] if first and kept >= 0 else runs[run, LASTS + variable]
     if kept < 0:
         return -1
-    nodes, tail = int_table(desk, NODES), runs[run, TAIL]
+    nodes, tail = int_table(tables, NODES), runs[run, TAIL]
     if first:
         offset = count_elements(nodes, tail, variable) + under_test - 1 - offset
         if offset < 0:
@@ -271,22 +308,22 @@ def locate(desk: Int64s, run: int, position: int, tested: int, event: int) -> in
 
 
 @njit(cache=True)
-def is_new(desk: Int64s, run: int, aggregate: int, event: int) -> bool:
+def is_new(tables: Int64s, run: int, aggregate: int, event: int) -> bool:
     """DISTINCT: has no element before the same value?"""
-    table = int_table(desk, AGGREGATES)
-    column, kind = table[aggregate, 2], table[aggregate, 3]
-    if not table[aggregate, 6] or column < 0 or table[aggregate, 4] >= 0:
+    table = int_table(tables, AGGREGATES)
+    column, kind = table[aggregate, COLUMN], table[aggregate, KIND]
+    if not table[aggregate, DISTINCT] or column < 0 or table[aggregate, BY] >= 0:
         return True
-    integers_valid, floats_valid = flag_table(desk, CELLS_I_VALID), flag_table(desk, CELLS_F_VALID)
-    if not is_known(column, kind, event, integers_valid, floats_valid):
+    cells = cells_of(tables)
+    if not is_known(column, kind, event, cells):
         return True
-    nodes, node = int_table(desk, NODES), int_table(desk, RUNS)[run, TAIL]
+    nodes, node = int_table(tables, NODES), int_table(tables, RUNS)[run, TAIL]
     while node >= 0:
         other = nodes[node, EVENT]
         if (
-            (table[aggregate, 1] >> nodes[node, LABEL]) & 1
-            and is_known(column, kind, other, integers_valid, floats_valid)
-            and is_equal(column, kind, other, event, int_table(desk, CELLS_I), float_table(desk, CELLS_F))
+            (table[aggregate, MEMBERS] >> nodes[node, LABEL]) & 1
+            and is_known(column, kind, other, cells)
+            and is_equal(column, kind, other, event, cells)
         ):
             return False
         node = nodes[node, PARENT]
@@ -294,89 +331,75 @@ def is_new(desk: Int64s, run: int, aggregate: int, event: int) -> bool:
 
 
 @njit(cache=True)
-def add_element(desk: Int64s, aggregate: int, event: int, state_i: Any, state_f: Any) -> None:
-    add_event(
-        int_table(desk, AGGREGATES), aggregate, event, state_i, state_f, int_table(desk, CELLS_I),
-        flag_table(desk, CELLS_I_VALID), float_table(desk, CELLS_F), flag_table(desk, CELLS_F_VALID),
-        ints(desk, RANKS), ints(desk, TROUBLE),
-    )  # fmt: skip
+def add_element(tables: Int64s, aggregate: int, row: int, event: int) -> None:
+    """A rare record has the number of its row."""
+    table, ranks = int_table(tables, AGGREGATES), ints(tables, RANKS)
+    add_event(table, aggregate, row, event, sums_of(tables), row, cells_of(tables), ranks)
 
 
 @njit(cache=True)
-def tell_facts(desk: Int64s, run: int, condition: int, tested: int, event: int) -> None:
+def read_facts(tables: Int64s, run: int, condition: int, tested: int, event: int) -> None:
     """Write the aggregates that a condition reads into the machine's facts."""
-    bounds, facts, table = ints(desk, FACT_BOUNDS), ints(desk, FACTS), int_table(desk, AGGREGATES)
+    bounds, facts, table = ints(tables, FACT_BOUNDS), ints(tables, FACTS), int_table(tables, AGGREGATES)
+    sums, cells, machine = sums_of(tables), cells_of(tables), machine_of(tables)
     count = table.shape[0]
     for place in range(bounds[condition], bounds[condition + 1]):
         slot = facts[place]
-        aggregate, before = int_table(desk, FACT_TABLE)[slot, 0], int_table(desk, FACT_TABLE)[slot, 1]
-        state_i, state_f = int_rows(desk, SUMS_I, run * count, count), float_rows(desk, SUMS_F, run * count, count)
-        if not before and (table[aggregate, 1] >> tested) & 1:
-            scratch_i, scratch_f = int_table(desk, SCRATCH_I), float_table(desk, SCRATCH_F)
-            for half in range(2):
-                scratch_i[aggregate, half] = state_i[aggregate, half]
-                scratch_f[aggregate, half] = state_f[aggregate, half]
-            if is_new(desk, run, aggregate, event):
-                add_element(desk, aggregate, event, scratch_i, scratch_f)
-            state_i, state_f = scratch_i, scratch_f
-        read_aggregate(
-            table, aggregate, state_i, state_f, slot, int_table(desk, CELLS_I), flag_table(desk, CELLS_I_VALID),
-            float_table(desk, CELLS_F), flag_table(desk, CELLS_F_VALID), ints(desk, FACTS_I), floats(desk, FACTS_F),
-            flags(desk, FACTS_VALID),
-        )  # fmt: skip
+        aggregate, before = int_table(tables, FACT_TABLE)[slot, 0], int_table(tables, FACT_TABLE)[slot, 1]
+        row = run * count + aggregate
+        if not before and (table[aggregate, MEMBERS] >> tested) & 1:
+            spare = sums.integers.shape[0] - count + aggregate  # the last way is that of no run
+            copy_sums(sums, row, spare)
+            if is_new(tables, run, aggregate, event):
+                add_element(tables, aggregate, spare, event)
+            row = spare
+        read_aggregate(table, aggregate, row, sums, cells, slot, machine)
 
 
 @njit(cache=True)
-def all_hold(desk: Int64s, run: int, tested: int, event: int) -> bool:
+def all_hold(tables: Int64s, run: int, tested: int, event: int) -> bool:
     """Do the conditions that name a variable hold for an event, as far as all that they name is bound?"""
-    by_variable = ints(desk, CONDITION_BOUNDS)
-    bound = int_table(desk, RUNS)[run, BOUND]
-    if tested < ints(desk, NUMBERS)[VARIABLES]:
+    by_variable = ints(tables, CONDITION_BOUNDS)
+    bound = int_table(tables, RUNS)[run, BOUND]
+    if tested < ints(tables, NUMBERS)[VARIABLES]:
         bound |= np.int64(1) << tested
-    where = ints(desk, WHERE)
+    where = ints(tables, WHERE)
     for place in range(by_variable[tested], by_variable[tested + 1]):
-        condition = ints(desk, CONDITIONS)[place]
-        if ints(desk, CONDITION_MASK)[condition] & ~bound:
+        condition = ints(tables, CONDITIONS)[place]
+        if ints(tables, CONDITION_MASK)[condition] & ~bound:
             continue
-        positions, reads = ints(desk, POSITIONS), ints(desk, POSITION_BOUNDS)
+        positions, reads = ints(tables, POSITIONS), ints(tables, POSITION_BOUNDS)
         for at in range(reads[condition], reads[condition + 1]):
-            where[positions[at]] = locate(desk, run, positions[at], tested, event)
-        if ints(desk, FACT_BOUNDS)[condition] < ints(desk, FACT_BOUNDS)[condition + 1]:
-            tell_facts(desk, run, condition, tested, event)
-        if not holds(
-            condition, where, small_table(desk, CODE), small_ints(desk, CODE_BOUNDS), ints(desk, CODE_INTEGERS),
-            floats(desk, CODE_FLOATS), ints(desk, RANKS), ints(desk, REGISTERS_I), floats(desk, REGISTERS_F),
-            flags(desk, REGISTERS_VALID), ints(desk, TROUBLE), ints(desk, BY_RANK), ints(desk, FACTS_I),
-            floats(desk, FACTS_F), flags(desk, FACTS_VALID), int_table(desk, CELLS_I), flag_table(desk, CELLS_I_VALID),
-            float_table(desk, CELLS_F), flag_table(desk, CELLS_F_VALID),
-        ):  # fmt: skip
+            where[positions[at]] = locate(tables, run, positions[at], tested, event)
+        if ints(tables, FACT_BOUNDS)[condition] < ints(tables, FACT_BOUNDS)[condition + 1]:
+            read_facts(tables, run, condition, tested, event)
+        if not holds(condition, where, machine_of(tables), cells_of(tables)):
             return False
     return True
 
 
 @njit(cache=True)
-def fits_edge(desk: Int64s, run: int, edge: int, played: int, event: int) -> bool:
-    edges, bounds = int_table(desk, EDGES), ints(desk, CONDITION_BOUNDS)
+def fits_edge(tables: Int64s, run: int, edge: int, played: int, event: int) -> bool:
+    edges, bounds = int_table(tables, EDGES), ints(tables, CONDITION_BOUNDS)
     variable = edges[edge, VARIABLE]
     if not (played >> variable) & 1:
         return False
-    if edges[edge, GROUP] and (int_table(desk, RUNS)[run, BOUND] >> variable) & 1:
+    if edges[edge, GROUP] and (int_table(tables, RUNS)[run, BOUND] >> variable) & 1:
         return False
-    return bounds[variable] == bounds[variable + 1] or all_hold(desk, run, variable, event)
+    return bounds[variable] == bounds[variable + 1] or all_hold(tables, run, variable, event)
 
 
 @njit(cache=True)
-def bind_event(desk: Int64s, run: int, variable: int, event: int) -> None:
+def bind_event(tables: Int64s, run: int, variable: int, event: int) -> None:
     """The event becomes one of the run's."""
-    runs, table = int_table(desk, RUNS), int_table(desk, AGGREGATES)
+    runs, table = int_table(tables, RUNS), int_table(tables, AGGREGATES)
     count = table.shape[0]
     for aggregate in range(count):
-        if (table[aggregate, 1] >> variable) & 1 and is_new(desk, run, aggregate, event):
-            state_i, state_f = int_rows(desk, SUMS_I, run * count, count), float_rows(desk, SUMS_F, run * count, count)
-            add_element(desk, aggregate, event, state_i, state_f)
-    kept = ints(desk, REPEATED)[variable]
+        if (table[aggregate, MEMBERS] >> variable) & 1 and is_new(tables, run, aggregate, event):
+            add_element(tables, aggregate, run * count + aggregate, event)
+    kept = ints(tables, REPEATED)[variable]
     if kept >= 0:
-        nodes, counters = int_table(desk, NODES), ints(desk, COUNTERS)
+        nodes, counters = int_table(tables, NODES), ints(tables, COUNTERS)
         node = counters[NODES_USED]
         counters[NODES_USED] = node + 1
         nodes[node, EVENT] = event
@@ -384,7 +407,7 @@ def bind_event(desk: Int64s, run: int, variable: int, event: int) -> None:
         nodes[node, PARENT] = runs[run, TAIL]
         runs[run, TAIL] = node
         if not (runs[run, BOUND] >> variable) & 1:
-            runs[run, LASTS + ints(desk, NUMBERS)[VARIABLES] + kept] = event
+            runs[run, LASTS + ints(tables, NUMBERS)[VARIABLES] + kept] = event
     runs[run, BOUND] |= np.int64(1) << variable
     runs[run, LASTS + variable] = event
     runs[run, FLAGS] &= ~BARRED
@@ -394,23 +417,23 @@ def bind_event(desk: Int64s, run: int, variable: int, event: int) -> None:
 
 
 @njit(cache=True)
-def is_ended(desk: Int64s, run: int, state: int, played: int, event: int) -> bool:
+def is_ended(tables: Int64s, run: int, state: int, played: int, event: int) -> bool:
     """Is the event one that must not come while the run rests in the state?"""
-    hit = played & ints(desk, WATCHED)[state]
+    hit = played & ints(tables, WATCHED)[state]
     if not hit:
         return False
-    variables = ints(desk, NUMBERS)[VARIABLES]
-    for absence in range(int_table(desk, JUDGED).shape[0]):
-        if (hit >> (variables + absence)) & 1 and all_hold(desk, run, variables + absence, event):
+    variables = ints(tables, NUMBERS)[VARIABLES]
+    for absence in range(int_table(tables, JUDGED).shape[0]):
+        if (hit >> (variables + absence)) & 1 and all_hold(tables, run, variables + absence, event):
             return True
     return False
 
 
 @njit(cache=True)
-def passes_walked(desk: Int64s, run: int, before: int, after: int) -> bool:
+def passes_walked(tables: Int64s, run: int, before: int, after: int) -> bool:
     """Judge absences that were held against later events, now that `after` items are decided instead of `before`."""
-    runs, judged, repeated = int_table(desk, RUNS), int_table(desk, JUDGED), ints(desk, REPEATED)
-    variables = ints(desk, NUMBERS)[VARIABLES]
+    runs, judged, repeated = int_table(tables, RUNS), int_table(tables, JUDGED), ints(tables, REPEATED)
+    variables = ints(tables, NUMBERS)[VARIABLES]
     for absence in range(judged.shape[0]):
         if judged[absence, 0] != WALKED or not before <= judged[absence, 1] < after:
             continue
@@ -424,27 +447,27 @@ def passes_walked(desk: Int64s, run: int, before: int, after: int) -> bool:
                 kept = repeated[variable]
                 high = min(high, runs[run, LASTS + variable if kept < 0 else LASTS + variables + kept])
         chain = judged[absence, 4]
-        candidate = int_table(desk, ENTRIES)[chain, high]
+        candidate = int_table(tables, ENTRIES)[chain, high]
         while candidate > low:
-            if all_hold(desk, run, variables + absence, candidate):
+            if all_hold(tables, run, variables + absence, candidate):
                 return False
-            candidate = int_table(desk, LINKS)[chain, candidate]
+            candidate = int_table(tables, LINKS)[chain, candidate]
     return True
 
 
 @njit(cache=True)
-def passes_start(desk: Int64s, run: int, time: int) -> bool:
+def passes_start(tables: Int64s, run: int, time: int) -> bool:
     """Nothing that must not be there before the first event, from the last event's time - WITHIN on."""
-    judged, numbers = int_table(desk, JUDGED), ints(desk, NUMBERS)
+    judged, numbers = int_table(tables, JUDGED), ints(tables, NUMBERS)
     for absence in range(judged.shape[0]):
         if judged[absence, 0] != AT_START:
             continue
-        chain, times = judged[absence, 4], ints(desk, TIMES)
-        candidate = int_table(desk, ENTRIES)[chain, int_table(desk, RUNS)[run, FIRST]]
+        chain, times = judged[absence, 4], ints(tables, TIMES)
+        candidate = int_table(tables, ENTRIES)[chain, int_table(tables, RUNS)[run, FIRST]]
         while candidate >= 0 and times[candidate] >= time - numbers[WITHIN]:
-            if all_hold(desk, run, numbers[VARIABLES] + absence, candidate):
+            if all_hold(tables, run, numbers[VARIABLES] + absence, candidate):
                 return False
-            candidate = int_table(desk, LINKS)[chain, candidate]
+            candidate = int_table(tables, LINKS)[chain, candidate]
     return True
 
 
@@ -452,55 +475,55 @@ def passes_start(desk: Int64s, run: int, time: int) -> bool:
 
 
 @njit(cache=True)
-def take_edge(desk: Int64s, run: int, edge: int, event: int) -> Any:
+def take_edge(tables: Int64s, run: int, edge: int, event: int) -> Any:
     """Bind the event along an edge; gives the state reached (NOWHERE if none), whether it is a match, and whether the
     absences that are judged on the way hold."""
-    edges = int_table(desk, EDGES)
-    bind_event(desk, run, edges[edge, VARIABLE], event)
+    edges = int_table(tables, EDGES)
+    bind_event(tables, run, edges[edge, VARIABLE], event)
     target, accepts, after = edges[edge, TARGET], edges[edge, ACCEPTS], edges[edge, DONE_AFTER]
     group = edges[edge, GROUP]
-    if group and int_table(desk, RUNS)[run, BOUND] & group == group:
+    if group and int_table(tables, RUNS)[run, BOUND] & group == group:
         target, accepts, after = edges[edge, FULL_TARGET], edges[edge, FULL_ACCEPTS], edges[edge, DONE_FULL]
     before = edges[edge, DONE_BEFORE]
-    passes = before == after or int_table(desk, JUDGED).shape[0] == 0 or passes_walked(desk, run, before, after)
+    passes = before == after or int_table(tables, JUDGED).shape[0] == 0 or passes_walked(tables, run, before, after)
     return target, accepts, passes
 
 
 @njit(cache=True)
-def wait_or_emit(desk: Int64s, key: int, run: int, now: int) -> None:
+def wait_or_emit(tables: Int64s, key: int, run: int, now: int) -> None:
     """A match: give it out, or let a copy of it wait for the end of an absence."""
-    pending = ints(desk, NUMBERS)[PENDING]
-    if not passes_start(desk, run, now):
+    pending = ints(tables, NUMBERS)[PENDING]
+    if not passes_start(tables, run, now):
         return
     if pending < 0:
-        emit(desk, run, 0)
+        emit(tables, run, 0)
         return
-    waiting = allocate(desk)
-    copy_run(desk, waiting, run)
-    put(desk, key, pending, waiting, now)
+    waiting = allocate(tables)
+    copy_run(tables, waiting, run)
+    put(tables, key, pending, waiting, now)
 
 
 @njit(cache=True)
-def follow_edge(desk: Int64s, key: int, run: int, edge: int, event: int) -> None:
+def follow_edge(tables: Int64s, key: int, run: int, edge: int, event: int) -> None:
     """Move a run that is in no list along an edge that the event fits."""
-    now = ints(desk, TIMES)[event]
-    target, accepts, passes = take_edge(desk, run, edge, event)
+    now = ints(tables, TIMES)[event]
+    target, accepts, passes = take_edge(tables, run, edge, event)
     if passes and accepts:
-        wait_or_emit(desk, key, run, now)
+        wait_or_emit(tables, key, run, now)
     if passes and target != NOWHERE:
-        put(desk, key, target, run, now)
+        put(tables, key, target, run, now)
     else:
-        release(desk, run)
+        release(tables, run)
 
 
 @njit(cache=True)
-def choose_edges(desk: Int64s, run: int, state: int, played: int, event: int) -> Any:
+def choose_edges(tables: Int64s, run: int, state: int, played: int, event: int) -> Any:
     """The edge to itself that the event fits, and the first other one; -1 where there is none."""
-    edges, bounds = int_table(desk, EDGES), ints(desk, EDGE_BOUNDS)
+    edges, bounds = int_table(tables, EDGES), ints(tables, EDGE_BOUNDS)
     again, further = -1, -1
     for edge in range(bounds[state], bounds[state + 1]):
         is_loop = edges[edge, IS_LOOP]
-        if (further >= 0 and not is_loop) or not fits_edge(desk, run, edge, played, event):
+        if (further >= 0 and not is_loop) or not fits_edge(tables, run, edge, played, event):
             continue
         if is_loop:
             again = edge
@@ -510,58 +533,58 @@ def choose_edges(desk: Int64s, run: int, state: int, played: int, event: int) ->
 
 
 @njit(cache=True)
-def offer_event(desk: Int64s, key: int, state: int, run: int, played: int, event: int) -> bool:
+def offer_event(tables: Int64s, key: int, state: int, run: int, played: int, event: int) -> bool:
     """Offer an event to a run that is in a list; does the run stay there?
 
     A run that moves is copied, and the copy put elsewhere: so the list stays whole until the caller takes it out.
     """
-    edges, mode = int_table(desk, EDGES), ints(desk, NUMBERS)[MODE]
-    barred = int_table(desk, RUNS)[run, FLAGS] & BARRED
+    edges, mode = int_table(tables, EDGES), ints(tables, NUMBERS)[MODE]
+    barred = int_table(tables, RUNS)[run, FLAGS] & BARRED
     if mode == ANY:
-        bounds = ints(desk, EDGE_BOUNDS)
+        bounds = ints(tables, EDGE_BOUNDS)
         for edge in range(bounds[state], bounds[state + 1]):
-            if (barred and not edges[edge, IS_LOOP]) or not fits_edge(desk, run, edge, played, event):
+            if (barred and not edges[edge, IS_LOOP]) or not fits_edge(tables, run, edge, played, event):
                 continue
-            copy = allocate(desk)
-            copy_run(desk, copy, run)
-            follow_edge(desk, key, copy, edge, event)
+            copy = allocate(tables)
+            copy_run(tables, copy, run)
+            follow_edge(tables, key, copy, edge, event)
         return True
-    again, further = choose_edges(desk, run, state, played, event)
+    again, further = choose_edges(tables, run, state, played, event)
     if again < 0 and further < 0:
         return mode != CONTIGUOUS
     if further >= 0 and not barred:
-        copy = allocate(desk)
-        copy_run(desk, copy, run)
-        follow_edge(desk, key, copy, further, event)
+        copy = allocate(tables)
+        copy_run(tables, copy, run)
+        follow_edge(tables, key, copy, further, event)
     if again >= 0:
-        bind_event(desk, run, edges[again, VARIABLE], event)
+        bind_event(tables, run, edges[again, VARIABLE], event)
         if edges[again, ACCEPTS]:
-            wait_or_emit(desk, key, run, ints(desk, TIMES)[event])
+            wait_or_emit(tables, key, run, ints(tables, TIMES)[event])
     return again >= 0
 
 
 @njit(cache=True)
-def visit(desk: Int64s, key: int, state: int, played: int, event: int, takes: bool) -> None:
+def visit(tables: Int64s, key: int, state: int, played: int, event: int, takes: bool) -> None:
     """Show an event to all runs of a list; `takes`: they may bind it."""
-    runs, lists, numbers = int_table(desk, RUNS), int_table(desk, KEYS), ints(desk, NUMBERS)
+    runs, lists, numbers = int_table(tables, RUNS), int_table(tables, KEYS), ints(tables, NUMBERS)
     is_pending = state == numbers[PENDING]
-    loops = ints(desk, LOOPS)[state]
-    now = ints(desk, TIMES)[event]
+    loops = ints(tables, LOOPS)[state]
+    now = ints(tables, TIMES)[event]
     last = lists[key, 2 * state + 1]
     before, run = -1, lists[key, 2 * state]
     while run >= 0:
         is_last = run == last
         after = runs[run, LINK]
         if runs[run, DEADLINE] < now:
-            unlink(desk, key, state, before, run)
-            expire(desk, key, state, run)
+            unlink(tables, key, state, before, run)
+            expire(tables, key, state, run)
         else:
             tail = runs[run, TAIL]
             stays = True
             if not is_pending:
-                stays = offer_event(desk, key, state, run, played, event) if takes else numbers[MODE] != CONTIGUOUS
+                stays = offer_event(tables, key, state, run, played, event) if takes else numbers[MODE] != CONTIGUOUS
             took_it = runs[run, TAIL] != tail
-            if stays and not took_it and is_ended(desk, run, state, played, event):
+            if stays and not took_it and is_ended(tables, run, state, played, event):
                 if loops:
                     runs[run, FLAGS] |= BARRED
                 else:
@@ -569,8 +592,8 @@ def visit(desk: Int64s, key: int, state: int, played: int, event: int, takes: bo
             if stays:
                 before = run
             else:
-                unlink(desk, key, state, before, run)
-                forget(desk, key, state, run)
+                unlink(tables, key, state, before, run)
+                forget(tables, key, state, run)
         if is_last:
             return
         run = after

@@ -7,11 +7,11 @@ import numpy.typing as npt
 
 from cepheid.kernel.columns import Flags, Int64s
 from cepheid.kernel.compiled import window_sliding as kernel
+from cepheid.kernel.compiled.step_buffer import DONE, StepBuffer
 from cepheid.kernel.compiled.window_choice import SHOWS, WHEN, is_mergeable
-from cepheid.kernel.compiled.window_draft import DONE, Draft
 from cepheid.kernel.compiled.window_policy import NO_KEYS, Policy, State
-from cepheid.kernel.compiled.window_script import ADD, ENTER
 from cepheid.kernel.compiled.window_sliding import NONE, OUTSIDE, UNTOUCHED, Sliding
+from cepheid.kernel.compiled.window_steps import ADD, ENTER
 from cepheid.kernel.compiled.window_store import EventStore, read_flags
 from cepheid.kernel.window import WindowProgram
 
@@ -50,7 +50,7 @@ class SlidingPolicy(Policy):
             or (by_time and not landmark and (slide == 0) == (when == "expiry") and when in ("expiry", "close"))
         )
         closes_at_end = when == "close" and (landmark or slide == 0 or not by_time)
-        looks_back = when == "time" or (when == "expiry" and by_time and not landmark) or closes_at_end
+        evaluates_late = when == "time" or (when == "expiry" and by_time and not landmark) or closes_at_end
         super().__init__(
             [-1, -1, 0, 0, NONE, NONE, -1, 0, NONE, -1, 0, -1, 0, -1, 0, 0], [0, -1, -1, UNTOUCHED],
             keeps_events=not cells or waits, keeps_cells=cells, holds_rows=changes or (touches and members),
@@ -74,7 +74,7 @@ class SlidingPolicy(Policy):
             kernel.OPENS: window.kind == "semantic",
             kernel.CLOCKED: clocked,
             kernel.OWN: own,
-            kernel.ORDERED: looks_back,
+            kernel.ORDERED: evaluates_late,
         }
         self._plan = np.array([int(plan[place]) for place in sorted(plan)], dtype=np.int64)
         self._numbers = np.zeros(6, dtype=np.int64)
@@ -88,8 +88,8 @@ class SlidingPolicy(Policy):
         self._state = self._gather(None)
         self._window = window
         self._when = when
-        self.tells_in_time = clocked
-        self.looks_back = looks_back
+        self.emits_in_time = clocked
+        self.evaluates_late = evaluates_late
         self._drops_old = by_time and window.is_sliding and when in ("event", "count") and not changes
 
     def _gather(self, store: EventStore | None) -> Sliding:
@@ -117,17 +117,17 @@ class SlidingPolicy(Policy):
         self._end = None
         self._state = self._gather(store)
 
-    def write(self, store: EventStore, begin: int, now: int, draft: Draft) -> int:
-        return int(kernel.slide_events(self._state, store.keys, self._opens, begin, store.count, now, draft))
+    def write(self, store: EventStore, begin: int, now: int, buffer: StepBuffer) -> int:
+        return int(kernel.slide_events(self._state, store.keys, self._opens, begin, store.count, now, buffer))
 
-    def write_end(self, draft: Draft) -> int:
+    def write_end(self, buffer: StepBuffer) -> int:
         if not self._closes_at_end:
             return DONE
         if self._end is None:
             keys = np.flatnonzero(self.key_table[:, kernel.COUNT] > 0)
             self._end = self.order_by_last(keys, self.key_table[keys, kernel.LAST_TIME])
             self._numbers[kernel.CURSOR] = 0
-        return int(kernel.close_at_end(self._state, self._end, draft))
+        return int(kernel.close_at_end(self._state, self._end, buffer))
 
     @property
     def slot_count(self) -> int:
@@ -137,7 +137,7 @@ class SlidingPolicy(Policy):
     def waiting(self) -> int:
         return int(self._numbers[kernel.HEAP])
 
-    def next_look(self, key: int) -> int:
+    def next_evaluation(self, key: int) -> int:
         if self._when == "time":
             return int(self.key_table[key, kernel.NEXT])
         return int(self.key_table[key, kernel.LAST_TIME]) + (self._when == "expiry")
@@ -226,9 +226,9 @@ class SlidingPolicy(Policy):
         slots: Int64s = state["slot_groups"]
         return slots
 
-    def replay(self, store: EventStore, draft: Draft, begin: int, state: State) -> int:
+    def replay(self, store: EventStore, buffer: StepBuffer, begin: int, state: State) -> int:
         joins = self._read_joins(store, state)
-        went = int(kernel.rejoin(self._state, store.keys, joins, begin, draft))
+        went = int(kernel.rejoin(self._state, store.keys, joins, begin, buffer))
         if went < 0:
             kernel.chain_groups(self._state, state["touched_keys"], state["touched_groups"], True)
             keys = state["keys"]

@@ -106,7 +106,7 @@ def _locked(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 @njit(cache=True)
 def _hash_bytes(content: Bytes, begin: int, end: int) -> np.int64:
-    """Eight bytes at a time, as text is mostly short; the length tells "a" from "a" and a zero byte."""
+    """Eight bytes at a time, as text is mostly short; the length distinguishes "a" from "a" and a zero byte."""
     mixed = np.uint64(0x9E3779B97F4A7C15) ^ np.uint64(end - begin)
     place = begin
     while place < end:

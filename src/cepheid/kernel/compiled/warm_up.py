@@ -7,16 +7,17 @@ import numpy as np
 from cepheid.kernel.columns import Column, Events, Int64s, Interner
 from cepheid.kernel.compiled.join import CompiledJoin
 from cepheid.kernel.compiled.key_index import KeyIndex
+from cepheid.kernel.compiled.match_aggregates import aggregate_matches
 from cepheid.kernel.compiled.positions import navigate_matches, tabulate_positions
 from cepheid.kernel.compiled.row_index import warm_up_row_index
 from cepheid.kernel.compiled.row_pattern import CompiledRowPattern
 from cepheid.kernel.compiled.sequence import CompiledSequence
-from cepheid.kernel.compiled.summaries.warm_up import compile_summaries
+from cepheid.kernel.compiled.window_aggregates.warm_up import compile_aggregates
 from cepheid.kernel.compiled.windows import CompiledWindows
 from cepheid.kernel.expression import Aggregate, Call, Cell, Constant, Expression, Position
 from cepheid.kernel.join import JoinEvents, JoinInput, JoinProgram
 from cepheid.kernel.pattern import Absent, Concatenation, RowPatternProgram, SequenceProgram, Step, Term
-from cepheid.kernel.window import Evaluation, Summary, Window, WindowEvents, WindowProgram
+from cepheid.kernel.window import Evaluation, Window, WindowedAggregate, WindowEvents, WindowProgram
 
 
 def compile_kernels() -> None:
@@ -35,21 +36,24 @@ def compile_kernels() -> None:
     CompiledRowPattern(RowPatternProgram(Term("a"), ()), Interner()).replay(
         Events(times, keys), np.zeros(2, dtype=np.bool_), np.zeros(2, dtype=np.bool_), np.zeros(1, dtype=np.int64)
     )
+    measure = WindowedAggregate(function="sum", column="x", column_kind="float", kind="float")
+    flags = np.ones(len(found.events), dtype=np.uint8)
+    aggregate_matches(measure, flags, flags, found, {"x": Column(np.zeros(len(flags)))}, Interner())
     navigate_matches(tabulate_positions([Position()], found.variables), 0, found.labels, found.begins, found.ends)
     warm_up_sequences(events, later)
     warm_up_row_index()
-    compile_summaries()
+    compile_aggregates()
     warm_up_windows(times, keys)
     warm_up_joins(times, keys)
 
 
 def warm_up_windows(times: Int64s, keys: Int64s) -> None:
-    """Each way of telling which event is when in which window, and what snapshots of them need."""
-    average = Summary(function="avg", column="x", column_kind="float", kind="float")
+    """Each policy of which event is when in which window, and what snapshots of them need."""
+    average = WindowedAggregate(function="avg", column="x", column_kind="float", kind="float")
     tick = Evaluation(when="time", every=1)
     programs = (
-        WindowProgram(window=Window(kind="count", size=1), evaluation=Evaluation(when="event"), summaries=(average,)),
-        WindowProgram(window=Window(kind="time", size=2), evaluation=tick, summaries=(average,)),
+        WindowProgram(window=Window(kind="count", size=1), evaluation=Evaluation(when="event"), aggregates=(average,)),
+        WindowProgram(window=Window(kind="time", size=2), evaluation=tick, aggregates=(average,)),
         WindowProgram(window=Window(kind="time", size=1, slide=1), evaluation=Evaluation(when="close"), members=True),
     )
     events = WindowEvents(times, keys, (keys,) * len(programs), {"x": Column(np.arange(2.0))})

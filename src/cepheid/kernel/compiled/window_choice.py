@@ -1,6 +1,6 @@
 """Numbers for what a program says, and which policy suits it.
 
-window                          looked at                     policy
+window                          evaluated                     policy
 sliding by time                 every t, functions mergeable  panes
 sliding, landmark               else                          sliding
 hopping by time                 on close, mergeable           panes
@@ -12,7 +12,8 @@ from __future__ import annotations
 
 from math import gcd
 
-from cepheid.kernel.window import MERGEABLE, WindowProgram
+from cepheid.kernel.aggregates.catalog import find_aggregate
+from cepheid.kernel.window import WindowProgram
 
 WHEN = {"event": 0, "expiry": 1, "close": 2, "time": 3, "count": 4}
 SHOWS = {"concerned": 0, "all": 1, "changes": 2}
@@ -23,7 +24,7 @@ MOST_PANES = 1 << 20
 
 def is_mergeable(program: WindowProgram) -> bool:
     """Need events not be kept for what is computed?"""
-    return not program.members and all(summary.function in MERGEABLE for summary in program.summaries)
+    return not program.members and all(find_aggregate(aggregate.function).mergeable for aggregate in program.aggregates)
 
 
 def pane_length(program: WindowProgram) -> int:

@@ -1,19 +1,19 @@
 """Which key has something to do next, when only time goes on: a heap with at most one entry for each key.
 
 A moment M at which something happens comes with a rank: 2 M if it happens before the events at M are taken in (a
-window [a, M) closes), 2 M + 1 if after them (a look at M).  So `rank <= 2 now` says that it is due, whether now is
+window [a, M) closes), 2 M + 1 if after them (an evaluation at M).  So `rank <= 2 now` says it is due, whether now is
 the time of the next event or the horizon."""
 
 from __future__ import annotations
 
 from cepheid.kernel.columns import Int64s
-from cepheid.kernel.compiled.uncounted import uncounted
+from cepheid.kernel.compiled.njit_options import njit_no_refcount
 
 FAR = 2**62
 """Later than any rank."""
 
 
-@uncounted
+@njit_no_refcount
 def push_key(heap: Int64s, size: int, rank: int, key: int) -> int:
     """heap: int64[keys, 2], ranks and keys; gives the new size.  Of equal ranks the smaller key comes first."""
     place = size
@@ -27,7 +27,7 @@ def push_key(heap: Int64s, size: int, rank: int, key: int) -> int:
     return size + 1
 
 
-@uncounted
+@njit_no_refcount
 def pop_key(heap: Int64s, size: int) -> int:
     """Take the first entry away; gives the new size."""
     size -= 1
@@ -50,13 +50,13 @@ def pop_key(heap: Int64s, size: int) -> int:
     return size
 
 
-@uncounted
+@njit_no_refcount
 def next_multiple(time: int, every: int) -> int:
     """The first multiple of `every` at or after a time."""
     return -(-time // every) * every
 
 
-@uncounted
+@njit_no_refcount
 def call_last(order: Int64s, key: int) -> None:
     """Keys in the order of their last events: int64[keys + 1, 2], a ring of (before, after) with key k at k + 1; row
     0 is its seam."""
@@ -71,7 +71,7 @@ def call_last(order: Int64s, key: int) -> None:
     order[place, 1], order[0, 0] = 0, place
 
 
-@uncounted
+@njit_no_refcount
 def find_silent(order: Int64s, key_table: Int64s, field: int, idle: int) -> int:
     """The key that has been silent longest, of those in whose windows something is (a field above `idle`); the others
     are taken off the ring.

@@ -1,8 +1,8 @@
 """Windows that open and close: a slot for each group of each window.
 
-    event -> windows it opens -> into all that are open -> they are looked at -> those it closes, and on it goes
+    event -> windows it opens -> into all that are open -> they are evaluated -> those it closes, and on it goes
 
-Jumping windows, sessions, semantic windows, and hopping ones that are looked at while they are open.  The windows of
+Jumping windows, sessions, semantic windows, and hopping ones that are evaluated while they are open.  The windows of
 a key close in the order in which they opened, and an event enters all that are open.  So the slots of a group, oldest
 first, are those of the oldest windows of its key: walking along both chains finds every slot without a search."""
 
@@ -14,9 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from cepheid.kernel.columns import Flags, Int64s
-from cepheid.kernel.compiled.uncounted import uncounted, uncounted_inline
-from cepheid.kernel.compiled.window_clock import FAR, call_last, next_multiple, pop_key, push_key
-from cepheid.kernel.compiled.window_draft import (
+from cepheid.kernel.compiled.njit_options import njit_no_refcount, njit_no_refcount_inline
+from cepheid.kernel.compiled.step_buffer import (
     DONE,
     EVALUATION_COUNT,
     FULL,
@@ -24,14 +23,15 @@ from cepheid.kernel.compiled.window_draft import (
     NEEDS_SLOTS,
     NEEDS_WINDOWS,
     ROW_COUNT,
-    Draft,
+    StepBuffer,
     has_room,
     put_answer,
     put_row,
     put_step,
     settle_rows,
 )  # fmt: skip
-from cepheid.kernel.compiled.window_script import ADD, CLEAR
+from cepheid.kernel.compiled.window_clock import FAR, call_last, next_multiple, pop_key, push_key
+from cepheid.kernel.compiled.window_steps import ADD, CLEAR
 
 # what the plan says
 KIND, SIZE, SLIDE, WHEN, EVERY, SHOWS, MEMBERS, SCRIPTED, CLOSES, ORDERED = range(10)
@@ -66,7 +66,7 @@ class Instances(NamedTuple):
     order: Int64s
 
 
-@uncounted
+@njit_no_refcount
 def _open(s: Instances, key: int, start: int, end: int, number: int, event: int) -> None:
     if s.numbers[FREE_WINDOWS] > 0:
         window = s.numbers[FREE_WINDOW]
@@ -94,7 +94,7 @@ def _open(s: Instances, key: int, start: int, end: int, number: int, event: int)
     s.key_table[key, OPEN] += 1
 
 
-@uncounted_inline
+@njit_no_refcount_inline
 def _take_slot(s: Instances, key: int, window: int, group: int) -> int:
     if s.numbers[FREE_SLOTS] > 0:
         slot = s.numbers[FREE_SLOT]
@@ -113,7 +113,7 @@ def _take_slot(s: Instances, key: int, window: int, group: int) -> int:
     return slot
 
 
-@uncounted_inline
+@njit_no_refcount_inline
 def _end_of(s: Instances, key: int, window: int) -> int:
     """window_end, as it is now."""
     if s.plan[KIND] == BY_TIME:
@@ -123,30 +123,30 @@ def _end_of(s: Instances, key: int, window: int) -> int:
     return s.key_table[key, LAST_TIME]
 
 
-@uncounted
-def _begin_answer(s: Instances, draft: Draft, key: int, window: int, slot: int) -> None:
+@njit_no_refcount
+def _begin_answer(s: Instances, buffer: StepBuffer, key: int, window: int, slot: int) -> None:
     """Begin the row that says how a slot was."""
     start, end = s.windows[window, W_START], s.windows[window, W_WAS_END]
-    place = put_answer(draft, slot, key, s.slots[slot, S_GROUP], -1, 0, start, end, -1, -1)
-    draft.rows[LINK, place] = s.key_table[key, PENDING]
+    place = put_answer(buffer, slot, key, s.slots[slot, S_GROUP], -1, 0, start, end, -1, -1)
+    buffer.rows[LINK, place] = s.key_table[key, PENDING]
     s.key_table[key, PENDING] = place
 
 
-@uncounted
-def _settle(s: Instances, draft: Draft, key: int, event: int, moment: int) -> bool:
+@njit_no_refcount
+def _settle(s: Instances, buffer: StepBuffer, key: int, event: int, moment: int) -> bool:
     """Give the rows that were begun their evaluation; False: there are none."""
     if s.key_table[key, PENDING] < 0:
         return False
-    settle_rows(draft, s.key_table[key, PENDING], event, moment, -1, -2, s.plan[MEMBERS])
+    settle_rows(buffer, s.key_table[key, PENDING], event, moment, -1, -2, s.plan[MEMBERS])
     s.key_table[key, PENDING] = -1
     return True
 
 
-@uncounted
-def _look(s: Instances, draft: Draft, key: int, moment: int, event: int) -> None:
+@njit_no_refcount
+def _evaluate(s: Instances, buffer: StepBuffer, key: int, moment: int, event: int) -> None:
     """One evaluation of all open windows of a key, by their start."""
-    number, rows_before = draft.sizes[EVALUATION_COUNT], draft.sizes[ROW_COUNT]
-    tells = _settle(s, draft, key, event, moment)
+    number, rows_before = buffer.sizes[EVALUATION_COUNT], buffer.sizes[ROW_COUNT]
+    emits = _settle(s, buffer, key, event, moment)
     changes = s.plan[SHOWS] == CHANGES
     window = s.key_table[key, OLDEST]
     while window >= 0:
@@ -154,7 +154,7 @@ def _look(s: Instances, draft: Draft, key: int, moment: int, event: int) -> None
         if changes:
             slot = s.windows[window, W_TOUCHED]
             while slot >= 0:
-                put_answer(draft, slot, key, s.slots[slot, S_GROUP], event, moment, start, end, number, 1)
+                put_answer(buffer, slot, key, s.slots[slot, S_GROUP], event, moment, start, end, number, 1)
                 after = s.slots[slot, S_TOUCHED]
                 s.slots[slot, S_TOUCHED] = UNTOUCHED
                 slot = after
@@ -162,43 +162,43 @@ def _look(s: Instances, draft: Draft, key: int, moment: int, event: int) -> None
         else:
             slot = s.windows[window, W_SLOTS]
             while slot >= 0:
-                put_answer(draft, slot, key, s.slots[slot, S_GROUP], event, moment, start, end, number, 0)
+                put_answer(buffer, slot, key, s.slots[slot, S_GROUP], event, moment, start, end, number, 0)
                 slot = s.slots[slot, S_AFTER]
         s.windows[window, W_WAS_END] = end
         window = s.windows[window, W_NEWER]
-    if tells or draft.sizes[ROW_COUNT] > rows_before:
-        draft.sizes[EVALUATION_COUNT] = number + 1
+    if emits or buffer.sizes[ROW_COUNT] > rows_before:
+        buffer.sizes[EVALUATION_COUNT] = number + 1
 
 
-@uncounted
-def _close(s: Instances, draft: Draft, key: int, moment: int, event: int, tells: bool) -> None:
+@njit_no_refcount
+def _close(s: Instances, buffer: StepBuffer, key: int, moment: int, event: int, emits: bool) -> None:
     """The oldest window of a key closes; needs room for four steps and two rows for each of its slots."""
     window = s.key_table[key, OLDEST]
     when, shows, members = s.plan[WHEN], s.plan[SHOWS], s.plan[MEMBERS] != 0
     start, end = s.windows[window, W_START], _end_of(s, key, window)
-    number = draft.sizes[EVALUATION_COUNT]
+    number = buffer.sizes[EVALUATION_COUNT]
     if when == ON_CLOSE:
-        _settle(s, draft, key, event, moment)
+        _settle(s, buffer, key, event, moment)
         slot = s.windows[window, W_SLOTS]
         while slot >= 0:
             sign = 1 if shows == CHANGES else 0
-            put_answer(draft, slot, key, s.slots[slot, S_GROUP], event, moment, start, end, number, sign)
+            put_answer(buffer, slot, key, s.slots[slot, S_GROUP], event, moment, start, end, number, sign)
             slot = s.slots[slot, S_AFTER]
         s.windows[window, W_WAS_END] = end
-        draft.sizes[EVALUATION_COUNT] = number + 1
-    expires = when == ON_EXPIRY and shows == CONCERNED and tells
+        buffer.sizes[EVALUATION_COUNT] = number + 1
+    expires = when == ON_EXPIRY and shows == CONCERNED and emits
     slot = s.windows[window, W_SLOTS]
     while slot >= 0:
         group = s.slots[slot, S_GROUP]
-        # members that came since the last look are told as come and as gone, which is nothing
+        # members that came since the last evaluation would be emitted as inserted and as deleted: nothing
         if shows == CHANGES and when != ON_EXPIRY and (s.slots[slot, S_TOUCHED] == UNTOUCHED or members):
-            _begin_answer(s, draft, key, window, slot)
+            _begin_answer(s, buffer, key, window, slot)
         if expires and members:
-            put_answer(draft, slot, key, group, event, moment, start, end, number, 0)
+            put_answer(buffer, slot, key, group, event, moment, start, end, number, 0)
         if s.plan[SCRIPTED] != 0:
-            put_step(draft, CLEAR, slot, 0)
+            put_step(buffer, CLEAR, slot, 0)
         if expires and not members:
-            put_answer(draft, slot, key, group, event, moment, start, end, number, 0)
+            put_answer(buffer, slot, key, group, event, moment, start, end, number, 0)
         s.oldest_slots[group] = s.slots[slot, S_NEWER]
         after = s.slots[slot, S_AFTER]
         s.slots[slot, S_AFTER] = s.numbers[FREE_SLOT]
@@ -206,7 +206,7 @@ def _close(s: Instances, draft: Draft, key: int, moment: int, event: int, tells:
         s.numbers[FREE_SLOTS] += 1
         slot = after
     if expires:
-        draft.sizes[EVALUATION_COUNT] = number + 1
+        buffer.sizes[EVALUATION_COUNT] = number + 1
     s.key_table[key, SLOTS] -= s.windows[window, W_SLOT_COUNT]
     newer = s.windows[window, W_NEWER]
     s.key_table[key, OLDEST] = newer
@@ -219,7 +219,7 @@ def _close(s: Instances, draft: Draft, key: int, moment: int, event: int, tells:
     s.numbers[FREE_WINDOWS] += 1
 
 
-@uncounted_inline
+@njit_no_refcount_inline
 def _close_rank(s: Instances, key: int) -> int:
     """When time closes the oldest window of a key."""
     if s.key_table[key, OPEN] == 0:
@@ -231,9 +231,9 @@ def _close_rank(s: Instances, key: int) -> int:
     return FAR
 
 
-@uncounted
-def _advance(s: Instances, draft: Draft, key: int, until: int) -> bool:
-    """Closes and looks of one key, in order, up to a rank; False: no room."""
+@njit_no_refcount
+def _advance(s: Instances, buffer: StepBuffer, key: int, until: int) -> bool:
+    """Closes and evaluations of one key, in order, up to a rank; False: no room."""
     while True:
         close = _close_rank(s, key)
         tick = FAR
@@ -242,15 +242,15 @@ def _advance(s: Instances, draft: Draft, key: int, until: int) -> bool:
                 s.key_table[key, NEXT] = max(s.key_table[key, NEXT], s.key_table[key, LIMIT])
             if s.key_table[key, NEXT] <= s.key_table[key, LIMIT]:
                 tick = 2 * s.key_table[key, NEXT] + 1
-            elif close == until and (until & 1) == 1:  # the next event tells whether there is one more look
+            elif close == until and (until & 1) == 1:  # the next event decides whether there is one more evaluation
                 return True
         if min(close, tick) > until:
             return True
-        if not has_room(draft, 8 + 4 * s.key_table[key, SLOTS]):
+        if not has_room(buffer, 8 + 4 * s.key_table[key, SLOTS]):
             return False
         if tick <= close:
             moment, every = s.key_table[key, NEXT], s.plan[EVERY]
-            _look(s, draft, key, moment, -1)
+            _evaluate(s, buffer, key, moment, -1)
             following = moment + every
             if s.plan[SHOWS] == CHANGES:  # nothing changes until a window closes
                 quiet = s.key_table[key, LIMIT]
@@ -259,10 +259,10 @@ def _advance(s: Instances, draft: Draft, key: int, until: int) -> bool:
                 following = max(following, quiet)
             s.key_table[key, NEXT] = following
         else:
-            _close(s, draft, key, close >> 1, -1, True)
+            _close(s, buffer, key, close >> 1, -1, True)
 
 
-@uncounted_inline
+@njit_no_refcount_inline
 def _queue(s: Instances, key: int) -> None:
     """Put a key on the clock, if time alone will bring something about."""
     if s.key_table[key, QUEUED] != 0 or s.plan[WHEN] == ON_EXPIRY:
@@ -276,11 +276,11 @@ def _queue(s: Instances, key: int) -> None:
         s.key_table[key, QUEUED] = 1
 
 
-@uncounted
-def _act(s: Instances, draft: Draft) -> bool:
+@njit_no_refcount
+def _act(s: Instances, buffer: StepBuffer) -> bool:
     """What is first on the clock, unless it has been put off (a session went on); False: no room."""
     rank, key = s.heap[0, 0], s.heap[0, 1]
-    if not _advance(s, draft, key, rank):
+    if not _advance(s, buffer, key, rank):
         return False
     s.numbers[HEAP] = pop_key(s.heap, s.numbers[HEAP])
     s.key_table[key, QUEUED] = 0
@@ -288,7 +288,7 @@ def _act(s: Instances, draft: Draft) -> bool:
     return True
 
 
-@uncounted_inline
+@njit_no_refcount_inline
 def _count_openings(s: Instances, key: int, time: int, opens: bool) -> int:
     """How many windows an event opens."""
     kind, newest = s.plan[KIND], s.key_table[key, NEWEST]
@@ -310,13 +310,13 @@ def _count_openings(s: Instances, key: int, time: int, opens: bool) -> int:
     return 1 if s.key_table[key, OPENINGS] % s.plan[SLIDE] == 0 else 0
 
 
-@uncounted_inline
-def _add(s: Instances, draft: Draft, key: int, group: int, event: int, time: int) -> None:
+@njit_no_refcount_inline
+def _add(s: Instances, buffer: StepBuffer, key: int, group: int, event: int, time: int) -> None:
     """Into all open windows, and a row for each if every event has one."""
     own = s.plan[WHEN] == ON_EVENT and s.plan[SHOWS] == CONCERNED
     touches = s.plan[SHOWS] == CHANGES and s.plan[WHEN] != ON_CLOSE and s.plan[WHEN] != ON_EXPIRY
     members, scripted = s.plan[MEMBERS] != 0, s.plan[SCRIPTED] != 0
-    number = draft.sizes[EVALUATION_COUNT]
+    number = buffer.sizes[EVALUATION_COUNT]
     window, slot, before = s.key_table[key, OLDEST], s.oldest_slots[group], -1
     while window >= 0:
         is_new = slot < 0
@@ -329,29 +329,29 @@ def _add(s: Instances, draft: Draft, key: int, group: int, event: int, time: int
         if touches:
             if members:
                 start, end = s.windows[window, W_START], _end_of(s, key, window)
-                place = put_row(draft, key, group, event, 0, start, end, -1, 1)
-                draft.rows[LINK, place] = s.key_table[key, PENDING]
+                place = put_row(buffer, key, group, event, 0, start, end, -1, 1)
+                buffer.rows[LINK, place] = s.key_table[key, PENDING]
                 s.key_table[key, PENDING] = place
             elif s.slots[slot, S_TOUCHED] == UNTOUCHED:
                 if not is_new:
-                    _begin_answer(s, draft, key, window, slot)
+                    _begin_answer(s, buffer, key, window, slot)
                 s.slots[slot, S_TOUCHED] = s.windows[window, W_TOUCHED]
                 s.windows[window, W_TOUCHED] = slot
         if scripted:
-            put_step(draft, ADD, slot, event)
+            put_step(buffer, ADD, slot, event)
         if own:
             start, end = s.windows[window, W_START], _end_of(s, key, window)
             if members:
-                put_row(draft, key, group, event, time, start, end, number, 0)
+                put_row(buffer, key, group, event, time, start, end, number, 0)
             else:
-                put_answer(draft, slot, key, group, event, time, start, end, number, 0)
+                put_answer(buffer, slot, key, group, event, time, start, end, number, 0)
         before, slot = slot, s.slots[slot, S_NEWER]
         window = s.windows[window, W_NEWER]
     if own and before >= 0:
-        draft.sizes[EVALUATION_COUNT] = number + 1
+        buffer.sizes[EVALUATION_COUNT] = number + 1
 
 
-@uncounted
+@njit_no_refcount
 def fill_windows(
     s: Instances,
     times: Int64s,
@@ -362,22 +362,22 @@ def fill_windows(
     begin: int,
     end: int,
     now: int,
-    draft: Draft,
+    buffer: StepBuffer,
 ) -> int:
-    """Take in the events from CURSOR to `end`, and tell what is due when the rank `now` has come.
+    """Take in the events from CURSOR to `end`, and emit what is due at the rank `now`.
 
     opens, closes: uint8, from `begin` on, for semantic windows.
     """
     kind, when, every = s.plan[KIND], s.plan[WHEN], s.plan[EVERY]
     is_semantic, clocked = kind == SEMANTIC, kind in (BY_TIME, SESSION) or when == EVERY_TIME
     own_clock = when in (EVERY_TIME, ON_EXPIRY)
-    looks_at_event = when == ON_EVENT and s.plan[SHOWS] != CONCERNED
+    evaluates_at_event = when == ON_EVENT and s.plan[SHOWS] != CONCERNED
     event = s.numbers[CURSOR]
     while event < end:
         key, time = keys[event], times[event]
         if clocked:
             while s.numbers[HEAP] > 0 and s.heap[0, 0] <= 2 * time:
-                if not _act(s, draft):
+                if not _act(s, buffer):
                     s.numbers[CURSOR] = event
                     return FULL
         if own_clock:
@@ -387,7 +387,7 @@ def fill_windows(
                     s.key_table[key, LIMIT] = s.key_table[key, NEXT]
                 elif time > s.key_table[key, LIMIT]:
                     s.key_table[key, LIMIT] = next_multiple(time, every)
-            if not _advance(s, draft, key, 2 * time):
+            if not _advance(s, buffer, key, 2 * time):
                 s.numbers[CURSOR] = event
                 return FULL
         if s.plan[ORDERED] != 0:
@@ -402,9 +402,9 @@ def fill_windows(
             is_closing = s.key_table[key, SEEN] + 1 - first == s.plan[SIZE]
         is_counted = when == EVERY_COUNT and (s.key_table[key, SEEN] + 1) % every == 0
         needed = 8 + 4 * open_then
-        if is_closing or is_counted or looks_at_event:
+        if is_closing or is_counted or evaluates_at_event:
             needed += 5 * (s.key_table[key, SLOTS] + open_then)
-        if not has_room(draft, needed):
+        if not has_room(buffer, needed):
             s.numbers[CURSOR] = event
             return FULL
         if s.numbers[FREE_SLOTS] + s.slots.shape[0] - s.numbers[SLOT_TOP] < open_then:
@@ -425,59 +425,59 @@ def fill_windows(
         s.key_table[key, SEEN] += 1
         s.key_table[key, LAST_TIME] = time
         if open_then > 0:
-            _add(s, draft, key, groups[event], event, time)
-        if looks_at_event or is_counted:
-            _look(s, draft, key, time, event)
+            _add(s, buffer, key, groups[event], event, time)
+        if evaluates_at_event or is_counted:
+            _evaluate(s, buffer, key, time, event)
         if is_closing:
             if is_semantic:
-                tells = True  # those that one event closes lose their events together
+                emits = True  # those that one event closes lose their events together
                 while s.key_table[key, OPEN] > 0:
-                    _close(s, draft, key, time, event, tells)
-                    tells = False
+                    _close(s, buffer, key, time, event, emits)
+                    emits = False
             else:
-                _close(s, draft, key, time, event, True)
+                _close(s, buffer, key, time, event, True)
         if clocked:
             _queue(s, key)
         event += 1
     s.numbers[CURSOR] = event
     while s.numbers[HEAP] > 0 and s.heap[0, 0] <= now:
-        if not _act(s, draft):
+        if not _act(s, buffer):
             return FULL
     return DONE
 
 
-@uncounted
-def close_at_end(s: Instances, keys: Int64s, draft: Draft) -> int:
+@njit_no_refcount
+def close_at_end(s: Instances, keys: Int64s, buffer: StepBuffer) -> int:
     """The input has ended: close what is open, key by key, from keys[CURSOR] on."""
     while s.numbers[CURSOR] < keys.shape[0]:
         key = keys[s.numbers[CURSOR]]
         while s.key_table[key, OPEN] > 0:
-            if not has_room(draft, 8 + 4 * s.key_table[key, SLOTS]):
+            if not has_room(buffer, 8 + 4 * s.key_table[key, SLOTS]):
                 return FULL
-            _close(s, draft, key, s.key_table[key, LAST_TIME], -1, True)
+            _close(s, buffer, key, s.key_table[key, LAST_TIME], -1, True)
         s.numbers[CURSOR] += 1
     return DONE
 
 
-@uncounted
-def readd(s: Instances, keys: Int64s, groups: Int64s, begin: int, end: int, draft: Draft) -> int:
-    """Add events to the windows that held them when a snapshot was taken, from `begin` on; gives where the sheet was
+@njit_no_refcount
+def readd(s: Instances, keys: Int64s, groups: Int64s, begin: int, end: int, buffer: StepBuffer) -> int:
+    """Add events to the windows that held them when a snapshot was taken, from `begin` on; gives where the buffer was
     full."""
     for event in range(begin, end):
         key = keys[event]
         if s.key_table[key, OPEN] == 0:
             continue
-        if not has_room(draft, s.key_table[key, OPEN]):
+        if not has_room(buffer, s.key_table[key, OPEN]):
             return event
         window, slot = s.key_table[key, OLDEST], s.oldest_slots[groups[event]]
         while window >= 0 and slot >= 0:
             if s.windows[window, W_FIRST] <= event:
-                put_step(draft, ADD, slot, event)
+                put_step(buffer, ADD, slot, event)
             window, slot = s.windows[window, W_NEWER], s.slots[slot, S_NEWER]
     return -1
 
 
-@uncounted
+@njit_no_refcount
 def list_windows(s: Instances, keys: Int64s, windows: Int64s, slots: Int64s) -> None:
     """The windows of these keys, oldest first, and their slots."""
     count, slot_count = 0, 0
@@ -494,7 +494,7 @@ def list_windows(s: Instances, keys: Int64s, windows: Int64s, slots: Int64s) -> 
             window = s.windows[window, W_NEWER]
 
 
-@uncounted
+@njit_no_refcount
 def reopen_windows(
     s: Instances,
     keys: Int64s,

@@ -4,18 +4,17 @@ kept.
     hopping [k s, k s + w), on close     panes [j p, (j + 1) p),  p = gcd(w, s)
     sliding (T - w, T], every t          panes (j p, (j + 1) p],  p = gcd(w, t)
 
-An event is added to the slot of its group in the newest pane.  At a look, panes that have come since enter the slot
+An event is added to the slot of its group in the newest pane.  At an evaluation, panes that came since enter the slot
 of the group in the window, and those that have expired leave it.  So the cost of an event does not depend on how long
-the window is, nor how often it is looked at."""
+the window is, nor how often it is evaluated."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
 from cepheid.kernel.columns import Int64s
-from cepheid.kernel.compiled.uncounted import uncounted, uncounted_inline
-from cepheid.kernel.compiled.window_clock import FAR, call_last, next_multiple, pop_key, push_key
-from cepheid.kernel.compiled.window_draft import (
+from cepheid.kernel.compiled.njit_options import njit_no_refcount, njit_no_refcount_inline
+from cepheid.kernel.compiled.step_buffer import (
     DONE,
     EVALUATION_COUNT,
     FULL,
@@ -23,15 +22,16 @@ from cepheid.kernel.compiled.window_draft import (
     NEEDS_SLOTS,
     NEEDS_WINDOWS,
     ROW_COUNT,
-    Draft,
+    StepBuffer,
     has_room,
     put_answer,
     put_step,
     settle_rows,
 )  # fmt: skip
-from cepheid.kernel.compiled.window_script import ADD, CLEAR, ENTER_PANE, LEAVE_PANE
+from cepheid.kernel.compiled.window_clock import FAR, call_last, next_multiple, pop_key, push_key
+from cepheid.kernel.compiled.window_steps import ADD, CLEAR, ENTER_PANE, LEAVE_PANE
 
-# what the plan says; EVERY 0: hopping, looked at on close
+# what the plan says; EVERY 0: hopping, evaluated on close
 SIZE, SLIDE, EVERY, CHANGES, LENGTH = range(5)
 
 # what is known of a key; FRESH: the oldest pane that has not entered the window
@@ -78,7 +78,7 @@ class Panes(NamedTuple):
     order: Int64s
 
 
-@uncounted
+@njit_no_refcount
 def _take_slot(s: Panes) -> int:
     if s.numbers[FREE_SLOTS] > 0:
         slot = s.numbers[FREE_SLOT]
@@ -89,36 +89,36 @@ def _take_slot(s: Panes) -> int:
     return s.numbers[SLOT_TOP] - 1
 
 
-@uncounted
-def _free_slot(s: Panes, draft: Draft, slot: int) -> None:
-    put_step(draft, CLEAR, slot, 0)
+@njit_no_refcount
+def _free_slot(s: Panes, buffer: StepBuffer, slot: int) -> None:
+    put_step(buffer, CLEAR, slot, 0)
     s.slots[slot, S_GROUP] = -1
     s.slots[slot, S_AFTER] = s.numbers[FREE_SLOT]
     s.numbers[FREE_SLOT] = slot
     s.numbers[FREE_SLOTS] += 1
 
 
-@uncounted
-def _touch(s: Panes, draft: Draft, key: int, group: int) -> None:
-    """A group is about to change: begin the row that says how it was, once between two looks."""
+@njit_no_refcount
+def _touch(s: Panes, buffer: StepBuffer, key: int, group: int) -> None:
+    """A group is about to change: begin the row that says how it was, once between two evaluations."""
     if s.plan[CHANGES] == 0 or s.group_table[group, G_TOUCHED] != UNTOUCHED:
         return
     if s.group_table[group, G_COUNT] > 0:
         start, end = s.key_table[key, WAS_START], s.key_table[key, WAS_END]
-        place = put_answer(draft, s.group_table[group, G_WINDOW], key, group, -1, 0, start, end, -1, -1)
-        draft.rows[LINK, place] = s.key_table[key, PENDING]
+        place = put_answer(buffer, s.group_table[group, G_WINDOW], key, group, -1, 0, start, end, -1, -1)
+        buffer.rows[LINK, place] = s.key_table[key, PENDING]
         s.key_table[key, PENDING] = place
     s.group_table[group, G_TOUCHED] = s.key_table[key, TOUCHED]
     s.key_table[key, TOUCHED] = group
     s.key_table[key, TOUCHED_COUNT] += 1
 
 
-@uncounted
-def _enter_pane(s: Panes, draft: Draft, key: int, pane: int) -> None:
+@njit_no_refcount
+def _enter_pane(s: Panes, buffer: StepBuffer, key: int, pane: int) -> None:
     slot = s.panes[pane, P_SLOTS]
     while slot >= 0:
         group = s.slots[slot, S_GROUP]
-        _touch(s, draft, key, group)
+        _touch(s, buffer, key, group)
         s.group_table[group, G_COUNT] += 1
         if s.group_table[group, G_COUNT] == 1:
             s.group_table[group, G_WINDOW] = _take_slot(s)
@@ -129,23 +129,23 @@ def _enter_pane(s: Panes, draft: Draft, key: int, pane: int) -> None:
                 s.group_table[head, G_BEFORE] = group
             s.key_table[key, LIVE] = group
             s.key_table[key, LIVE_COUNT] += 1
-        put_step(draft, ENTER_PANE, s.group_table[group, G_WINDOW], slot)
+        put_step(buffer, ENTER_PANE, s.group_table[group, G_WINDOW], slot)
         slot = s.slots[slot, S_AFTER]
     s.panes[pane, P_ENTERED] = 1
 
 
-@uncounted
-def _leave_pane(s: Panes, draft: Draft, key: int, pane: int) -> None:
+@njit_no_refcount
+def _leave_pane(s: Panes, buffer: StepBuffer, key: int, pane: int) -> None:
     """The oldest pane leaves, and is free; needs four steps for each of its slots."""
     slot, entered = s.panes[pane, P_SLOTS], s.panes[pane, P_ENTERED] != 0
     while slot >= 0:
         group = s.slots[slot, S_GROUP]
         if entered:
-            _touch(s, draft, key, group)
-            put_step(draft, LEAVE_PANE, s.group_table[group, G_WINDOW], slot)
+            _touch(s, buffer, key, group)
+            put_step(buffer, LEAVE_PANE, s.group_table[group, G_WINDOW], slot)
             s.group_table[group, G_COUNT] -= 1
             if s.group_table[group, G_COUNT] == 0:
-                _free_slot(s, draft, s.group_table[group, G_WINDOW])
+                _free_slot(s, buffer, s.group_table[group, G_WINDOW])
                 before, behind = s.group_table[group, G_BEFORE], s.group_table[group, G_AFTER]
                 if before >= 0:
                     s.group_table[before, G_AFTER] = behind
@@ -155,9 +155,9 @@ def _leave_pane(s: Panes, draft: Draft, key: int, pane: int) -> None:
                     s.group_table[behind, G_BEFORE] = before
                 s.key_table[key, LIVE_COUNT] -= 1
         after = s.slots[slot, S_AFTER]
-        _free_slot(s, draft, slot)
+        _free_slot(s, buffer, slot)
         slot = after
-    if s.key_table[key, FRESH] == pane:  # looks are farther apart than the window is long
+    if s.key_table[key, FRESH] == pane:  # evaluations are farther apart than the window is long
         s.key_table[key, FRESH] = s.panes[pane, P_NEWER]
     newer = s.panes[pane, P_NEWER]
     s.key_table[key, OLDEST] = newer
@@ -169,73 +169,73 @@ def _leave_pane(s: Panes, draft: Draft, key: int, pane: int) -> None:
     s.numbers[FREE_PANES] += 1
 
 
-@uncounted
-def _leave_before(s: Panes, draft: Draft, key: int, start: int) -> int:
+@njit_no_refcount
+def _leave_before(s: Panes, buffer: StepBuffer, key: int, start: int) -> int:
     while s.key_table[key, OLDEST] >= 0 and s.panes[s.key_table[key, OLDEST], P_BEGIN] < start:
         pane = s.key_table[key, OLDEST]
-        if not has_room(draft, 4 * s.panes[pane, P_SLOT_COUNT] + 4):
+        if not has_room(buffer, 4 * s.panes[pane, P_SLOT_COUNT] + 4):
             return FULL
-        _leave_pane(s, draft, key, pane)
+        _leave_pane(s, buffer, key, pane)
     return DONE
 
 
-@uncounted
-def _enter_new(s: Panes, draft: Draft, key: int) -> int:
-    """All panes that have not entered do: there is no event yet behind the moment of the look."""
+@njit_no_refcount
+def _enter_new(s: Panes, buffer: StepBuffer, key: int) -> int:
+    """All panes that have not entered do: there is no event yet behind the moment of the evaluation."""
     pane = s.key_table[key, FRESH]
     while pane >= 0:
-        if not has_room(draft, 2 * s.panes[pane, P_SLOT_COUNT] + 4):
+        if not has_room(buffer, 2 * s.panes[pane, P_SLOT_COUNT] + 4):
             return FULL
         if s.numbers[FREE_SLOTS] + s.slots.shape[0] - s.numbers[SLOT_TOP] < s.panes[pane, P_SLOT_COUNT]:
             return NEEDS_SLOTS
-        _enter_pane(s, draft, key, pane)
+        _enter_pane(s, buffer, key, pane)
         pane = s.panes[pane, P_NEWER]
         s.key_table[key, FRESH] = pane
     return DONE
 
 
-@uncounted
-def _look(s: Panes, draft: Draft, key: int, moment: int, start: int) -> None:
+@njit_no_refcount
+def _evaluate(s: Panes, buffer: StepBuffer, key: int, moment: int, start: int) -> None:
     """One evaluation; `moment` is also the end of the window."""
-    number, rows_before = draft.sizes[EVALUATION_COUNT], draft.sizes[ROW_COUNT]
-    tells = False
+    number, rows_before = buffer.sizes[EVALUATION_COUNT], buffer.sizes[ROW_COUNT]
+    emits = False
     if s.key_table[key, PENDING] >= 0:
-        settle_rows(draft, s.key_table[key, PENDING], -1, moment, start, moment, 0)
+        settle_rows(buffer, s.key_table[key, PENDING], -1, moment, start, moment, 0)
         s.key_table[key, PENDING] = -1
-        tells = True
+        emits = True
     if s.plan[CHANGES] != 0:
         group = s.key_table[key, TOUCHED]
         while group >= 0:
             after = s.group_table[group, G_TOUCHED]
             s.group_table[group, G_TOUCHED] = UNTOUCHED
             if s.group_table[group, G_COUNT] > 0:
-                put_answer(draft, s.group_table[group, G_WINDOW], key, group, -1, moment, start, moment, number, 1)
+                put_answer(buffer, s.group_table[group, G_WINDOW], key, group, -1, moment, start, moment, number, 1)
             group = after
         s.key_table[key, TOUCHED] = -1
         s.key_table[key, TOUCHED_COUNT] = 0
     else:
         group = s.key_table[key, LIVE]
         while group >= 0:
-            put_answer(draft, s.group_table[group, G_WINDOW], key, group, -1, moment, start, moment, number, 0)
+            put_answer(buffer, s.group_table[group, G_WINDOW], key, group, -1, moment, start, moment, number, 0)
             group = s.group_table[group, G_AFTER]
     s.key_table[key, WAS_START] = start
     s.key_table[key, WAS_END] = moment
-    if tells or draft.sizes[ROW_COUNT] > rows_before:
-        draft.sizes[EVALUATION_COUNT] = number + 1
+    if emits or buffer.sizes[ROW_COUNT] > rows_before:
+        buffer.sizes[EVALUATION_COUNT] = number + 1
 
 
-@uncounted
-def _tell_tick(s: Panes, draft: Draft, key: int) -> int:
-    """The look at NEXT, the next multiple of t."""
+@njit_no_refcount
+def _emit_tick(s: Panes, buffer: StepBuffer, key: int) -> int:
+    """The evaluation at NEXT, the next multiple of t."""
     moment, every, start = s.key_table[key, NEXT], s.plan[EVERY], s.key_table[key, NEXT] - s.plan[SIZE]
-    stopped = _leave_before(s, draft, key, start)
+    stopped = _leave_before(s, buffer, key, start)
     if stopped == DONE:
-        stopped = _enter_new(s, draft, key)
+        stopped = _enter_new(s, buffer, key)
     if stopped != DONE:
         return stopped
-    if not has_room(draft, 8 + s.key_table[key, LIVE_COUNT] + s.key_table[key, TOUCHED_COUNT]):
+    if not has_room(buffer, 8 + s.key_table[key, LIVE_COUNT] + s.key_table[key, TOUCHED_COUNT]):
         return FULL
-    _look(s, draft, key, moment, start)
+    _evaluate(s, buffer, key, moment, start)
     following = moment + every
     oldest = s.key_table[key, OLDEST]
     if oldest < 0:  # nothing to see until the next event
@@ -247,19 +247,19 @@ def _tell_tick(s: Panes, draft: Draft, key: int) -> int:
     return DONE
 
 
-@uncounted
-def _close_hop(s: Panes, draft: Draft, key: int) -> int:
+@njit_no_refcount
+def _close_hop(s: Panes, buffer: StepBuffer, key: int) -> int:
     """The window from NEXT on closes, and the panes before the one after it leave."""
     start = s.key_table[key, NEXT]
     if s.numbers[PHASE] == 0:
-        stopped = _enter_new(s, draft, key)
+        stopped = _enter_new(s, buffer, key)
         if stopped != DONE:
             return stopped
-        if not has_room(draft, 8 + s.key_table[key, LIVE_COUNT] + s.key_table[key, TOUCHED_COUNT]):
+        if not has_room(buffer, 8 + s.key_table[key, LIVE_COUNT] + s.key_table[key, TOUCHED_COUNT]):
             return FULL
-        _look(s, draft, key, start + s.plan[SIZE], start)
+        _evaluate(s, buffer, key, start + s.plan[SIZE], start)
         s.numbers[PHASE] = 1
-    stopped = _leave_before(s, draft, key, start + s.plan[SLIDE])
+    stopped = _leave_before(s, buffer, key, start + s.plan[SLIDE])
     if stopped != DONE:
         return stopped
     s.numbers[PHASE] = 0
@@ -267,7 +267,7 @@ def _close_hop(s: Panes, draft: Draft, key: int) -> int:
     return DONE
 
 
-@uncounted_inline
+@njit_no_refcount_inline
 def _queue(s: Panes, key: int) -> None:
     """Put a key on the clock, if time alone will bring something about."""
     if s.key_table[key, QUEUED] != 0:
@@ -283,11 +283,11 @@ def _queue(s: Panes, key: int) -> None:
         s.key_table[key, QUEUED] = 1
 
 
-@uncounted
-def _act(s: Panes, draft: Draft) -> int:
+@njit_no_refcount
+def _act(s: Panes, buffer: StepBuffer) -> int:
     """What is first on the clock."""
     key = s.heap[0, 1]
-    stopped = _tell_tick(s, draft, key) if s.plan[EVERY] != 0 else _close_hop(s, draft, key)
+    stopped = _emit_tick(s, buffer, key) if s.plan[EVERY] != 0 else _close_hop(s, buffer, key)
     if stopped == DONE:
         s.numbers[HEAP] = pop_key(s.heap, s.numbers[HEAP])
         s.key_table[key, QUEUED] = 0
@@ -295,7 +295,7 @@ def _act(s: Panes, draft: Draft) -> int:
     return stopped
 
 
-@uncounted
+@njit_no_refcount
 def _open_pane(s: Panes, key: int, begin: int) -> None:
     if s.numbers[FREE_PANES] > 0:
         pane = s.numbers[FREE_PANE]
@@ -320,9 +320,9 @@ def _open_pane(s: Panes, key: int, begin: int) -> None:
         s.key_table[key, FRESH] = pane
 
 
-@uncounted
-def fill_panes(s: Panes, times: Int64s, keys: Int64s, groups: Int64s, end: int, now: int, draft: Draft) -> int:
-    """Take in the events from CURSOR to `end`, and tell what is due when the rank `now` has come."""
+@njit_no_refcount
+def fill_panes(s: Panes, times: Int64s, keys: Int64s, groups: Int64s, end: int, now: int, buffer: StepBuffer) -> int:
+    """Take in the events from CURSOR to `end`, and emit what is due at the rank `now`."""
     length, every, size, slide = s.plan[LENGTH], s.plan[EVERY], s.plan[SIZE], s.plan[SLIDE]
     early = 0 if every == 0 else 1  # (j p, (j + 1) p]
     event = s.numbers[CURSOR]
@@ -330,7 +330,7 @@ def fill_panes(s: Panes, times: Int64s, keys: Int64s, groups: Int64s, end: int, 
         key, time, group = keys[event], times[event], groups[event]
         stopped = DONE
         while s.numbers[HEAP] > 0 and s.heap[0, 0] <= 2 * time and stopped == DONE:
-            stopped = _act(s, draft)
+            stopped = _act(s, buffer)
         if every != 0 and stopped == DONE:
             if s.key_table[key, LAST_TIME] == NONE:
                 s.key_table[key, NEXT] = next_multiple(time, every)
@@ -338,9 +338,9 @@ def fill_panes(s: Panes, times: Int64s, keys: Int64s, groups: Int64s, end: int, 
             elif time > s.key_table[key, LIMIT]:
                 s.key_table[key, LIMIT] = next_multiple(time, every)
             while s.key_table[key, NEXT] < time and stopped == DONE:
-                stopped = _tell_tick(s, draft, key)
+                stopped = _emit_tick(s, buffer, key)
             call_last(s.order, key)
-        if stopped == DONE and not has_room(draft, 4):
+        if stopped == DONE and not has_room(buffer, 4):
             stopped = FULL
         if stopped == DONE and s.numbers[FREE_SLOTS] + s.slots.shape[0] - s.numbers[SLOT_TOP] < 2:
             stopped = NEEDS_SLOTS
@@ -363,7 +363,7 @@ def fill_panes(s: Panes, times: Int64s, keys: Int64s, groups: Int64s, end: int, 
             s.panes[newest, P_SLOT_COUNT] += 1
             s.group_table[group, G_PANE] = begin
             s.group_table[group, G_SLOT] = slot
-        put_step(draft, ADD, s.group_table[group, G_SLOT], event)
+        put_step(buffer, ADD, s.group_table[group, G_SLOT], event)
         if s.key_table[key, QUEUED] == 0:
             if every == 0:
                 s.key_table[key, NEXT] = max(s.key_table[key, NEXT], ((time - size) // slide + 1) * slide)
@@ -371,13 +371,13 @@ def fill_panes(s: Panes, times: Int64s, keys: Int64s, groups: Int64s, end: int, 
         event += 1
     s.numbers[CURSOR] = event
     while s.numbers[HEAP] > 0 and s.heap[0, 0] <= now:
-        stopped = _act(s, draft)
+        stopped = _act(s, buffer)
         if stopped != DONE:
             return stopped
     return DONE
 
 
-@uncounted
+@njit_no_refcount
 def list_panes(s: Panes, keys: Int64s, panes: Int64s, slots: Int64s) -> None:
     """The panes of these keys, oldest first, and their slots."""
     count, slot_count = 0, 0
@@ -394,7 +394,7 @@ def list_panes(s: Panes, keys: Int64s, panes: Int64s, slots: Int64s) -> None:
             pane = s.panes[pane, P_NEWER]
 
 
-@uncounted
+@njit_no_refcount
 def count_panes(s: Panes, keys: Int64s) -> tuple[int, int]:
     """How many panes and slots `list_panes` will find."""
     count, slot_count = 0, 0
@@ -407,7 +407,7 @@ def count_panes(s: Panes, keys: Int64s) -> tuple[int, int]:
     return count, slot_count
 
 
-@uncounted
+@njit_no_refcount
 def reopen_panes(s: Panes, keys: Int64s, begins: Int64s, slot_counts: Int64s, groups: Int64s, by_last: Int64s) -> None:
     """What `list_panes` found, in a new object; slots are numbered in their order.  by_last: all keys, by their last
     events."""
@@ -429,10 +429,10 @@ def reopen_panes(s: Panes, keys: Int64s, begins: Int64s, slot_counts: Int64s, gr
         _queue(s, key)
 
 
-@uncounted
-def reenter_panes(s: Panes, keys: Int64s, entered: Int64s, begin: int, draft: Draft) -> int:
+@njit_no_refcount
+def reenter_panes(s: Panes, keys: Int64s, entered: Int64s, begin: int, buffer: StepBuffer) -> int:
     """Enter panes of these keys into their windows again, so many of each key, from keys[begin] on; gives where the
-    sheet was full, -1 if it was not.
+    buffer was full, -1 if it was not.
 
     plan[CHANGES] must be 0: nothing changes.
     """
@@ -440,17 +440,17 @@ def reenter_panes(s: Panes, keys: Int64s, entered: Int64s, begin: int, draft: Dr
         key = keys[place]
         while entered[place] > 0:
             pane = s.key_table[key, FRESH]
-            if not has_room(draft, 2 * s.panes[pane, P_SLOT_COUNT] + 4):
+            if not has_room(buffer, 2 * s.panes[pane, P_SLOT_COUNT] + 4):
                 return place
-            _enter_pane(s, draft, key, pane)
+            _enter_pane(s, buffer, key, pane)
             s.key_table[key, FRESH] = s.panes[pane, P_NEWER]
             entered[place] -= 1
     return -1
 
 
-@uncounted
+@njit_no_refcount
 def list_touched(s: Panes, keys: Int64s, found_keys: Int64s, found_groups: Int64s) -> None:
-    """The groups touched since the last look."""
+    """The groups touched since the last evaluation."""
     count = 0
     for key in keys:
         group = s.key_table[key, TOUCHED]
@@ -460,7 +460,7 @@ def list_touched(s: Panes, keys: Int64s, found_keys: Int64s, found_groups: Int64
             group = s.group_table[group, G_TOUCHED]
 
 
-@uncounted
+@njit_no_refcount
 def touch_again(s: Panes, keys: Int64s, groups: Int64s) -> None:
     """The same in a new object."""
     for place in range(keys.shape[0]):

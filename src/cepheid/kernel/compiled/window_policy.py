@@ -1,7 +1,7 @@
 """What all policies have in common: tables with a row for each key and each group, a clock, and how they are kept in
 a snapshot.
 
-    plan (fixed)  +  tables  --kernel-->  sheet of steps and rows
+    plan (fixed)  +  tables  --kernel-->  buffer of steps and rows
 
 A policy decides which event is when in which window; see window_sliding, window_instances, window_panes.
 """
@@ -14,9 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from cepheid.kernel.columns import Int64s
+from cepheid.kernel.compiled.step_buffer import StepBuffer
 from cepheid.kernel.compiled.window_clock import FAR, find_silent
-from cepheid.kernel.compiled.window_draft import Draft
-from cepheid.kernel.compiled.window_script import Script
+from cepheid.kernel.compiled.window_steps import StepList
 from cepheid.kernel.compiled.window_store import EventStore
 
 State = dict[str, npt.NDArray[Any]]
@@ -43,10 +43,10 @@ class Policy:
     is known?"""
 
     pending: int
-    tells_in_time: bool
+    emits_in_time: bool
     """May rows come out when only time goes on?"""
-    looks_back: bool
-    """May looks come at moments before the horizon: brought about by the next event of a key, or by the end?"""
+    evaluates_late: bool
+    """May evaluations come at moments before the horizon: brought about by the next event of a key, or by the end?"""
     busy: tuple[int, int]
     """The field of a key that is above this number if something is in its windows."""
 
@@ -74,11 +74,11 @@ class Policy:
         """Get ready to write about the events from `begin` on."""
         raise NotImplementedError
 
-    def write(self, store: EventStore, begin: int, now: int, draft: Draft) -> int:
-        """Write until the sheet is full or all is said up to the rank `now`; gives why it stopped."""
+    def write(self, store: EventStore, begin: int, now: int, buffer: StepBuffer) -> int:
+        """Write until the buffer is full or all is said up to the rank `now`; gives why it stopped."""
         raise NotImplementedError
 
-    def write_end(self, draft: Draft) -> int:
+    def write_end(self, buffer: StepBuffer) -> int:
         """Write what is to be said because the input has ended; gives why it stopped."""
         raise NotImplementedError
 
@@ -97,13 +97,13 @@ class Policy:
 
     def floor(self, horizon: int) -> int:
         """No row still to come has a smaller moment."""
-        if not self.looks_back:
+        if not self.evaluates_late:
             return horizon
         key = int(find_silent(self._order, self.key_table, *self.busy))
-        return horizon if key < 0 else min(horizon, self.next_look(key))
+        return horizon if key < 0 else min(horizon, self.next_evaluation(key))
 
-    def next_look(self, key: int) -> int:
-        """For the key that has been silent longest: the first moment at which we may have to look."""
+    def next_evaluation(self, key: int) -> int:
+        """For the key that has been silent longest: the first moment at which an evaluation may be due."""
         raise NotImplementedError
 
     def members(self, store: EventStore, horizon: int) -> npt.NDArray[np.bool_]:
@@ -127,7 +127,7 @@ class Policy:
         """The numbers that `kept_slots` have now."""
         raise NotImplementedError
 
-    def replay(self, store: EventStore, draft: Draft, begin: int, state: State) -> int:
+    def replay(self, store: EventStore, buffer: StepBuffer, begin: int, state: State) -> int:
         """Write the steps that bring slots back to what they held; gives where to go on, -1 when all is written."""
         raise NotImplementedError
 
@@ -137,10 +137,10 @@ class Policy:
         return sorted_keys
 
 
-def read_script(draft: Draft, slot_count: int) -> Script:
-    """What is on the sheet."""
-    steps, answers = int(draft.sizes[0]), int(draft.sizes[2])
-    return Script(draft.steps[:steps], draft.slots[:steps], draft.items[:steps], slot_count, answers)
+def read_steps(buffer: StepBuffer, slot_count: int) -> StepList:
+    """What is on the buffer."""
+    steps, answers = int(buffer.sizes[0]), int(buffer.sizes[2])
+    return StepList(buffer.steps[:steps], buffer.slots[:steps], buffer.items[:steps], slot_count, answers)
 
 
 def rank_of(horizon: int, *, final: bool) -> int:

@@ -1,7 +1,7 @@
-"""From sheets to rows: the banks carry a sheet out, rows whose evaluation is not yet known wait for it.
+"""From buffers to rows: the banks carry a buffer out, rows whose evaluation is not yet known wait for it.
 
-sheet  --banks-->  values  --those that are settled-->  WindowRows
-                           --the others-->  the top of the next sheet
+buffer  --banks-->  values  --those that are settled-->  WindowRows
+                           --the others-->  the top of the next buffer
 """
 
 from __future__ import annotations
@@ -11,9 +11,7 @@ import numpy.typing as npt
 
 from cepheid.errors import NotSupportedYet
 from cepheid.kernel.columns import Column, Int64s, Interner
-from cepheid.kernel.compiled.summaries import MemberBank, make_banks
-from cepheid.kernel.compiled.summaries.cells import pack_texts, unpack_texts
-from cepheid.kernel.compiled.window_draft import (
+from cepheid.kernel.compiled.step_buffer import (
     ANSWER,
     ANSWER_COUNT,
     END,
@@ -31,82 +29,84 @@ from cepheid.kernel.compiled.window_draft import (
     SIGN,
     START,
     STEP_COUNT,
-    Draft,
+    StepBuffer,
     hang_rows,
-    make_draft,
+    make_step_buffer,
     take_off_rows,
 )  # fmt: skip
-from cepheid.kernel.compiled.window_policy import Policy, State, read_script
+from cepheid.kernel.compiled.window_aggregates import MemberBank, make_banks
+from cepheid.kernel.compiled.window_aggregates.cells import pack_texts, unpack_texts
+from cepheid.kernel.compiled.window_policy import Policy, State, read_steps
 from cepheid.kernel.compiled.window_store import EventStore
 from cepheid.kernel.compiled.window_values import join_columns, take_rows
-from cepheid.kernel.window import ListColumn, ObjectColumn, SummaryColumn, WindowProgram, WindowRows
+from cepheid.kernel.window import AnswerColumn, ListColumn, ObjectColumn, WindowProgram, WindowRows
 
 NO_ROWS: Int64s = np.zeros((LINK + 1, 0), dtype=np.int64)
 
 
 class RowMaker:
-    """The sheet and the banks of one program."""
+    """The buffer and the banks of one program."""
 
-    def __init__(self, program: WindowProgram, policy: Policy, interner: Interner, sheet: Draft) -> None:
-        """sheet: may be used by others while this one is not writing."""
+    def __init__(self, program: WindowProgram, policy: Policy, interner: Interner, buffer: StepBuffer) -> None:
+        """buffer: may be used by others while this one is not writing."""
         self._program = program
         self._policy = policy
         self._interner = interner
-        self.banks = make_banks(program.summaries, interner)
+        self.banks = make_banks(program.aggregates, interner)
         self._members = MemberBank() if program.members else None
         sizes = np.zeros(5, dtype=np.int64)
         self._is_plain = not (policy.holds_rows or program.members)
         sizes[PLAIN] = self._is_plain
-        self.draft = sheet._replace(sizes=sizes)
+        self.buffer = buffer._replace(sizes=sizes)
         self._plain_rows = np.empty((SIGN, 0), dtype=np.int64)
         self._plain_count = 0
         self.held = NO_ROWS
-        self._held_values: tuple[SummaryColumn, ...] | None = None
+        self._held_values: tuple[AnswerColumn, ...] | None = None
         self._rows: list[npt.NDArray[np.int64]] = []
-        self._values: list[tuple[SummaryColumn, ...]] = []
+        self._values: list[tuple[AnswerColumn, ...]] = []
 
     def begin_sheet(self) -> None:
-        """An empty sheet but for the rows that wait."""
-        sizes, held = self.draft.sizes, self.held.shape[1]
+        """An empty buffer but for the rows that wait."""
+        sizes, held = self.buffer.sizes, self.held.shape[1]
         sizes[STEP_COUNT] = sizes[ANSWER_COUNT] = 0
         sizes[ROW_COUNT] = held
         if held:
-            if 2 * held > self.draft.rows.shape[1]:
-                self.draft = make_draft(len(self.draft.steps), 4 * held, sizes)
-            self.draft.rows[:, :held] = self.held
-            hang_rows(self.draft.rows, held, self._policy.key_table, self._policy.pending)
+            if 2 * held > self.buffer.rows.shape[1]:
+                self.buffer = make_step_buffer(len(self.buffer.steps), 4 * held, sizes)
+            self.buffer.rows[:, :held] = self.held
+            hang_rows(self.buffer.rows, held, self._policy.key_table, self._policy.pending)
 
     def grow(self) -> None:
-        """One unit of what is to be written does not fit on the empty sheet: take one of twice the size."""
-        self.draft = make_draft(2 * len(self.draft.steps), 2 * self.draft.rows.shape[1], self.draft.sizes)
+        """One unit of what is to be written does not fit on the empty buffer: take one of twice the size."""
+        self.buffer = make_step_buffer(2 * len(self.buffer.steps), 2 * self.buffer.rows.shape[1], self.buffer.sizes)
 
     @property
     def is_blank(self) -> bool:
-        """Is nothing on the sheet but rows that wait?"""
-        return int(self.draft.sizes[STEP_COUNT]) == 0 and int(self.draft.sizes[ROW_COUNT]) == self.held.shape[1]
+        """Is nothing on the buffer but rows that wait?"""
+        return int(self.buffer.sizes[STEP_COUNT]) == 0 and int(self.buffer.sizes[ROW_COUNT]) == self.held.shape[1]
 
     def carry_out(self, store: EventStore) -> None:
-        """Have the banks do what is on the sheet, and take the rows from it."""
-        draft, held = self.draft, self.held.shape[1]
-        count = int(draft.sizes[ROW_COUNT])
+        """Have the banks do what is on the buffer, and take the rows from it."""
+        buffer, held = self.buffer, self.held.shape[1]
+        count = int(buffer.sizes[ROW_COUNT])
         if self._policy.holds_rows:
-            take_off_rows(draft.rows, count, self._policy.key_table, self._policy.pending)
-        script = read_script(draft, self._policy.slot_count)
+            take_off_rows(buffer.rows, count, self._policy.key_table, self._policy.pending)
+        step_list = read_steps(buffer, self._policy.slot_count)
         if self._is_plain:
-            self._append_plain(draft.rows[:SIGN, :count], store.base)
-            if count or len(script.steps):
-                self._values.append(self.banks.run(script, store))
+            self._append_plain(buffer.rows[:SIGN, :count], store.base)
+            if count or len(step_list.steps):
+                self._values.append(self.banks.run(step_list, store))
             return
-        rows = draft.rows[:, :count].copy()
+        rows = buffer.rows[:, :count].copy()
         if store.base:
             new = rows[EVENT, held:]
             new[new >= 0] += store.base
-        values: tuple[SummaryColumn, ...] = ()
+        values: tuple[AnswerColumn, ...] = ()
         if self._members is not None:
-            if len(script.steps):
-                rows = _spell_out(rows, self._members.run(script, store))
-        elif len(script.steps):
-            values = self.banks.run(script, store)
+            if len(step_list.steps):
+                rows = _spell_out(rows, self._members.run(step_list, store))
+        elif len(step_list.steps):
+            values = self.banks.run(step_list, store)
             if held and self._held_values is not None:
                 values = tuple(join_columns([old, new]) for old, new in zip(self._held_values, values, strict=True))
         elif self._held_values is not None:
@@ -131,7 +131,7 @@ class RowMaker:
             events[events >= 0] += base
         self._plain_count = end
 
-    def _settle(self, rows: npt.NDArray[np.int64], values: tuple[SummaryColumn, ...]) -> None:
+    def _settle(self, rows: npt.NDArray[np.int64], values: tuple[AnswerColumn, ...]) -> None:
         """Put aside what waits."""
         if not self._policy.holds_rows:
             self._rows.append(rows)
@@ -168,30 +168,30 @@ class RowMaker:
             rows[GROUP], rows[EVENT], rows[MOMENT], rows[START], rows[END], rows[EVALUATION], signs, values
         )
 
-    def _answer_nothing(self, store: EventStore) -> tuple[SummaryColumn, ...]:
-        draft = make_draft(0, 0, np.zeros(5, dtype=np.int64))
-        return () if self._members is not None else self.banks.run(read_script(draft, 0), store)
+    def _answer_nothing(self, store: EventStore) -> tuple[AnswerColumn, ...]:
+        buffer = make_step_buffer(0, 0, np.zeros(5, dtype=np.int64))
+        return () if self._members is not None else self.banks.run(read_steps(buffer, 0), store)
 
     def replay(self, store: EventStore, state: State) -> None:
         """Have the banks hold again what they held."""
         begin = 0
         while begin >= 0:
-            self.draft.sizes[:EVALUATION_COUNT] = 0
+            self.buffer.sizes[:EVALUATION_COUNT] = 0
             went = begin
-            begin = self._policy.replay(store, self.draft, begin, state)
-            script = read_script(self.draft, self._policy.slot_count)
-            if len(script.steps):
+            begin = self._policy.replay(store, self.buffer, begin, state)
+            step_list = read_steps(self.buffer, self._policy.slot_count)
+            if len(step_list.steps):
                 if self._members is not None:
-                    self._members.run(script, store)
+                    self._members.run(step_list, store)
                 else:
-                    self.banks.run(script, store)
+                    self.banks.run(step_list, store)
             elif begin == went:
                 self.grow()
-        self.draft.sizes[:EVALUATION_COUNT] = 0
+        self.buffer.sizes[:EVALUATION_COUNT] = 0
 
     def keep(self, needed: Int64s) -> State:
         """Rows that wait; their events as places among those that are needed."""
-        state: State = {"evaluations": self.draft.sizes[EVALUATION_COUNT:PLAIN].copy()}
+        state: State = {"evaluations": self.buffer.sizes[EVALUATION_COUNT:PLAIN].copy()}
         if not self.held.shape[1]:
             return state
         rows = self.held.copy()
@@ -202,10 +202,10 @@ class RowMaker:
             state |= {f"{number}.{name}": array for name, array in self._pack(number, column).items()}
         return state
 
-    def _pack(self, number: int, column: SummaryColumn) -> State:
+    def _pack(self, number: int, column: AnswerColumn) -> State:
         if isinstance(column, ObjectColumn):  # whatever they are: nothing is unpickled from a snapshot
             raise NotSupportedYet(
-                "a snapshot while ISTREAM or DSTREAM of an aggregate in Python waits for the next look",
+                "a snapshot while ISTREAM or DSTREAM of an aggregate in Python waits for the next evaluation",
                 hint="write RSTREAM, or an aggregate of SQL, in queries that snapshots are taken of",
             )
         packed: State = {}
@@ -214,7 +214,7 @@ class RowMaker:
             packed["ends"] = column.ends
             if column.valid is not None:
                 packed["is_list"] = column.valid
-        if self._program.summaries[number].kind == "string":
+        if self._program.aggregates[number].kind == "string":
             packed |= pack_texts(np.asarray(items.values, dtype=np.int64), self._interner)
         else:
             packed["values"] = items.values
@@ -223,14 +223,14 @@ class RowMaker:
         return packed
 
     def restore(self, state: State) -> None:
-        self.draft.sizes[EVALUATION_COUNT:PLAIN] = state["evaluations"]
+        self.buffer.sizes[EVALUATION_COUNT:PLAIN] = state["evaluations"]
         if "rows" not in state:
             return
         self.held = state["rows"].copy()
         self.held[KEY], self.held[GROUP] = state["row_keys"], state["row_groups"]
-        self._held_values = tuple(self._unpack(state, f"{number}.") for number in range(len(self._program.summaries)))
+        self._held_values = tuple(self._unpack(state, f"{number}.") for number in range(len(self._program.aggregates)))
 
-    def _unpack(self, state: State, start: str) -> SummaryColumn:
+    def _unpack(self, state: State, start: str) -> AnswerColumn:
         packed = {name.removeprefix(start): array for name, array in state.items() if name.startswith(start)}
         values = unpack_texts(packed, self._interner) if "text" in packed else packed["values"]
         items = Column(values, packed.get("valid"))
@@ -254,17 +254,17 @@ def _spell_out(rows: npt.NDArray[np.int64], lists: ListColumn) -> npt.NDArray[np
 
 
 def write_rows(maker: RowMaker, policy: Policy, store: EventStore, begin: int, now: int, *, final: bool) -> None:
-    """Let a policy write sheet after sheet."""
+    """Let a policy write buffer after buffer."""
     policy.begin(store, begin)
     maker.expect(store.count - begin)
     ends = [False, True] if final else [False]
     for at_end in ends:
         while True:
             maker.begin_sheet()
-            stopped = policy.write_end(maker.draft) if at_end else policy.write(store, begin, now, maker.draft)
+            stopped = policy.write_end(maker.buffer) if at_end else policy.write(store, begin, now, maker.buffer)
             if stopped == FULL and maker.is_blank:
                 if maker.held.shape[1]:
-                    take_off_rows(maker.draft.rows, maker.held.shape[1], policy.key_table, policy.pending)
+                    take_off_rows(maker.buffer.rows, maker.held.shape[1], policy.key_table, policy.pending)
                 maker.grow()
                 continue
             maker.carry_out(store)

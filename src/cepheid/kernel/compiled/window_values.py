@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from cepheid.kernel.columns import Column, Flags, Int64s
-from cepheid.kernel.window import ListColumn, ObjectColumn, SummaryColumn
+from cepheid.kernel.window import AnswerColumn, ListColumn, ObjectColumn
 
 
-def take_rows(column: SummaryColumn, rows: Int64s) -> SummaryColumn:
+def take_rows(column: AnswerColumn, rows: Int64s) -> AnswerColumn:
     """The rows with these numbers, in this order."""
     if isinstance(column, ObjectColumn):
         return ObjectColumn([column.values[row] for row in rows.tolist()])
@@ -23,7 +23,7 @@ def take_rows(column: SummaryColumn, rows: Int64s) -> SummaryColumn:
     return ListColumn(ends, items, valid)
 
 
-def join_columns(columns: list[SummaryColumn]) -> SummaryColumn:
+def join_columns(columns: list[AnswerColumn]) -> AnswerColumn:
     """One behind another; at least one, all of one sort."""
     if len(columns) == 1:
         return columns[0]

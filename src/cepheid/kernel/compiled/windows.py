@@ -1,6 +1,6 @@
 """The window operator, compiled: one or more programs over one stream.
 
-    WindowEvents -> store -> policy of each program -> sheets of steps -> banks -> WindowRows
+    WindowEvents -> store -> policy of each program -> buffers of steps -> banks -> WindowRows
 
 Snapshots are the events that are needed (`needed`) and arrays (`keep`).  A program whose functions can be had from
 parts keeps what its slots hold, the others compute it again from the events."""
@@ -17,8 +17,8 @@ from cepheid.kernel.columns import Int64s, Interner
 from cepheid.kernel.compiled.instances_policy import InstancesPolicy
 from cepheid.kernel.compiled.panes_policy import PanesPolicy
 from cepheid.kernel.compiled.sliding_policy import Chain, SlidingPolicy
+from cepheid.kernel.compiled.step_buffer import EVENT, ROOM, make_step_buffer
 from cepheid.kernel.compiled.window_choice import is_sliding, pane_length
-from cepheid.kernel.compiled.window_draft import EVENT, ROOM, make_draft
 from cepheid.kernel.compiled.window_policy import Policy, State, rank_of
 from cepheid.kernel.compiled.window_rows import RowMaker, replace_numbers, write_rows
 from cepheid.kernel.compiled.window_store import EventStore
@@ -29,9 +29,10 @@ class CompiledWindows:
     def __init__(self, programs: tuple[WindowProgram, ...], interner: Interner) -> None:
         self._programs = programs
         self._policies = [_choose_policy(program, number) for number, program in enumerate(programs)]
-        sheet = make_draft(ROOM, ROOM, np.zeros(5, dtype=np.int64))  # one after another they write on the same
+        buffer = make_step_buffer(ROOM, ROOM, np.zeros(5, dtype=np.int64))  # one after another they write on the same
         self._makers = [
-            RowMaker(program, policy, interner, sheet) for program, policy in zip(programs, self._policies, strict=True)
+            RowMaker(program, policy, interner, buffer)
+            for program, policy in zip(programs, self._policies, strict=True)
         ]
         chain = Chain()
         for policy in self._policies:
@@ -64,7 +65,7 @@ class CompiledWindows:
 
     def is_waiting(self) -> bool:
         """May rows come out when only the horizon moves on?"""
-        return any(policy.tells_in_time and policy.waiting > 0 for policy in self._policies)
+        return any(policy.emits_in_time and policy.waiting > 0 for policy in self._policies)
 
     def floor(self, horizon: int) -> int:
         """No row still to come has a smaller moment."""

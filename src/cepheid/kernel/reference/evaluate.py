@@ -14,12 +14,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cmp_to_key, partial
+from functools import partial
 from itertools import islice
 from typing import Any
 
 import numpy as np
 
+from cepheid.kernel.aggregates.catalog import find_aggregate
+from cepheid.kernel.aggregates.definition import FoldOptions, fold_values
+from cepheid.kernel.aggregates.value_order import compare, in_order
 from cepheid.kernel.expression import (
     Aggregate,
     Call,
@@ -32,7 +35,6 @@ from cepheid.kernel.expression import (
     Kind,
     Position,
 )
-from cepheid.kernel.reference.aggregates import aggregate_values
 
 Value = bool | int | float | str
 Row = Mapping[str, Value | None]
@@ -60,18 +62,6 @@ def apply_function(function: str, values: Sequence[Value | None]) -> Value | Non
     if any(value is None for value in values):
         return None
     return OF_VALUES[function](*values)
-
-
-def compare(left: Any, right: Any) -> int:
-    """Below zero, zero or above zero as left is before, equal to or after right; both are of one kind.
-
-    Python orders strings by code point, and UTF-8 keeps that order in its bytes.
-    """
-    if isinstance(left, float) or isinstance(right, float):
-        left, right = float(left), float(right)
-        if math.isnan(left) or math.isnan(right):
-            return math.isnan(left) - math.isnan(right)
-    return int(left > right) - int(left < right)
 
 
 def divide(left: float, right: float) -> float | None:
@@ -134,8 +124,6 @@ def drop_nulls(values: Sequence[Value | None]) -> list[Value]:
     return [value for value in values if value is not None]
 
 
-in_order = cmp_to_key(compare)
-
 OF_NULLS_TOO: dict[str, Callable[[Sequence[Value | None]], Value | None]] = {
     "and": all_hold,
     "or": any_holds,
@@ -179,7 +167,7 @@ OF_VALUES: dict[str, Callable[..., Value | None]] = {
 class Bindings:
     """The match so far: row `bound[i]` is bound to variable `labels[i]`, the row under test last.
 
-    `number` is that which the match will have; `ask` is the general evaluator, told the events of its arguments.
+    `number` is that which the match will have; `ask` is the general evaluator, given the events of its arguments.
     """
 
     rows: Sequence[Row]
@@ -211,7 +199,9 @@ class Bindings:
         """The aggregate over some rows."""
         values = [1 if wanted.column is None else self.rows[row][wanted.column] for row in chosen]
         measures = None if wanted.by is None else [self.rows[row][wanted.by] for row in chosen]
-        return aggregate_values(wanted.function, values, measures, wanted.distinct, compare)
+        options = FoldOptions(wanted.kind, wanted.column_kind)
+        found: Value | None = fold_values(find_aggregate(wanted.function), values, measures, options, wanted.distinct)
+        return found
 
 
 def find_row(position: Position, bound: Sequence[int], labels: Sequence[str]) -> int | None:

@@ -35,21 +35,23 @@ class ReferenceJoin:
         return self._join(accept) if final else _as_rows([], len(self._program.inputs))
 
     def _join(self, accept: Accept | None) -> JoinRows:
-        told: list[tuple[float, Row]] = []
+        found_rows: list[tuple[float, Row]] = []
         partnered: set[int] = set()
         for trigger, time in enumerate(self._times):
             found = [row for row in self._list_candidates(trigger) if accept is None or _accepts(accept, row)]
             if not found and self._program.outer == "arrival" and self._is_preserved(trigger):
                 found = [self._without_partner(trigger)]
-            told += [(time, row) for row in found]
+            found_rows += [(time, row) for row in found]
             partnered.update(event for row in found for event in row)
         if self._program.outer == "leaving":
             alone = [event for event in range(len(self._times)) if self._is_preserved(event) and event not in partnered]
             alone.sort(key=self._find_leaving)
-            told += [(self._find_leaving(event), self._without_partner(event)) for event in alone]
-            told.sort(key=lambda moment_row: moment_row[0])  # stable: triggers come before leavers of the same moment
-            told = [(self._times[-1] if moment == math.inf else moment, row) for moment, row in told]
-        return _as_rows(told, len(self._program.inputs))
+            found_rows += [(self._find_leaving(event), self._without_partner(event)) for event in alone]
+            found_rows.sort(
+                key=lambda moment_row: moment_row[0]
+            )  # stable: triggers come before leavers of the same moment
+            found_rows = [(self._times[-1] if moment == math.inf else moment, row) for moment, row in found_rows]
+        return _as_rows(found_rows, len(self._program.inputs))
 
     def _list_candidates(self, trigger: int) -> list[Row]:
         windows = [
@@ -90,6 +92,6 @@ def _accepts(accept: Accept, row: Row) -> bool:
     return bool(accept(np.array([row], dtype=np.int64))[0])
 
 
-def _as_rows(told: list[tuple[float, Row]], inputs: int) -> JoinRows:
-    rows: Int64s = np.array([row for _, row in told], dtype=np.int64).reshape(-1, inputs)
-    return JoinRows(rows, np.array([moment for moment, _ in told], dtype=np.int64))
+def _as_rows(found_rows: list[tuple[float, Row]], inputs: int) -> JoinRows:
+    rows: Int64s = np.array([row for _, row in found_rows], dtype=np.int64).reshape(-1, inputs)
+    return JoinRows(rows, np.array([moment for moment, _ in found_rows], dtype=np.int64))

@@ -218,7 +218,7 @@ class Search:
             todo, taken = choices.pop()
             del labels[taken:]
             if todo is None:
-                return self.tell_match(start, labels)
+                return self.describe_match(start, labels)
             if self.is_worth_trying(todo, start + taken, visited):
                 choices.extend(reversed(self.go_on(todo, start, labels)))
         # After a success, part of `visited` led to it: only what a failed start has visited has failed.
@@ -227,7 +227,7 @@ class Search:
             self.failed |= visited
         return None
 
-    def tell_match(self, start: int, labels: Sequence[Label], fate: int = WHOLE) -> RowMatch:
+    def describe_match(self, start: int, labels: Sequence[Label], fate: int = WHOLE) -> RowMatch:
         """Without the rows that were passed over."""
         bound = [(start + at, label) for at, label in enumerate(labels) if label.variable is not None]
         return RowMatch(
@@ -275,7 +275,7 @@ class Search:
         within = self.program.within
         if row < self.end and (within is None or self.times[row] - self.times[start] <= within):
             return True
-        partial = self.tell_match(start, labels, TIMED_OUT)
+        partial = self.describe_match(start, labels, TIMED_OUT)
         if self.timed_out is None and partial.rows:
             self.timed_out = partial
         return False
@@ -313,7 +313,7 @@ class Search:
 
 
 def place_absences(pattern: Any, is_last: bool = True) -> Any:
-    """The pattern with each NOT told as what it means where it stands, and hidden terms as such."""
+    """The pattern with each NOT written as what it means where it stands, and hidden terms as such."""
     match pattern:
         case Absence(variable=variable):
             return Until(variable) if is_last else Gap(variable)

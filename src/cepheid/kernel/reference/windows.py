@@ -1,8 +1,8 @@
 """The reference twin of the window kernel: it waits for the end, then thinks slowly.
 
-    events  --by key-->  looks (window_looks.py)  --by group-->  rows  --summaries.py-->  values
+    events  --by key-->  evaluations (window_evaluations.py)  --by group-->  rows  --aggregates/-->  values
 
-It keeps everything and tells everything at once, so it needs neither a horizon nor snapshots.
+It keeps everything and gives everything at once, so it needs neither a horizon nor snapshots.
 
 An event of group -1 has its place in the window, but no row is about it: WHERE has left it out.
 """
@@ -16,22 +16,21 @@ from typing import Any
 
 import numpy as np
 
+from cepheid.kernel.aggregates.catalog import find_aggregate
+from cepheid.kernel.aggregates.definition import FoldOptions, fold_values
 from cepheid.kernel.columns import Column, Int64s, Interner
 from cepheid.kernel.expression import Kind
 from cepheid.kernel.reference.operators import plain_values
-from cepheid.kernel.reference.summaries import summarise
-from cepheid.kernel.reference.window_looks import Event, Look, View, list_looks
+from cepheid.kernel.reference.window_evaluations import Event, View, WindowEvaluation, list_evaluations
 from cepheid.kernel.window import (
+    AnswerColumn,
     ListColumn,
     ObjectColumn,
-    Summary,
-    SummaryColumn,
+    WindowedAggregate,
     WindowEvents,
     WindowProgram,
     WindowRows,
 )
-
-LISTS = ("least", "greatest", "array_agg")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,28 +55,28 @@ class ReferenceWindows:
     def step(self, events: WindowEvents, horizon: int, final: bool = False) -> list[WindowRows]:  # noqa: ARG002
         """One per program: no rows before the end, then all."""
         self._batches.append(events)
-        told = self._batches if final else []
-        return [self._run(program, number, told) for number, program in enumerate(self._programs)]
+        given = self._batches if final else []
+        return [self._run(program, number, given) for number, program in enumerate(self._programs)]
 
     def _run(self, program: WindowProgram, number: int, batches: Sequence[WindowEvents]) -> WindowRows:
         by_key = self._read_events(program, number, batches)
-        looks = [
-            (look, key)
+        evaluated = [
+            (evaluation_of_key, key)
             for key, events in by_key.items()
-            for look in list_looks(program.window, program.evaluation, events)
+            for evaluation_of_key in list_evaluations(program.window, program.evaluation, events)
         ]
-        looks.sort(key=lambda pair: pair[0].moment)  # stable: those of a key stay in order
+        evaluated.sort(key=lambda pair: pair[0].moment)  # stable: those of a key stay in order
         rows: list[_Row] = []
         before: dict[int, list[_Row]] = {}
-        for evaluation, (look, key) in enumerate(looks):
+        for evaluation, (evaluation_of_key, key) in enumerate(evaluated):
             if program.shows == "concerned":
-                rows += _tell_concerned(program, look, evaluation)
+                rows += _list_concerned(program, evaluation_of_key, evaluation)
                 continue
-            relation = _tell_all(program, look, evaluation)
+            relation = _list_all(program, evaluation_of_key, evaluation)
             if program.shows == "all":
                 rows += relation
             else:
-                rows += _tell_changes(program, before.get(key, []), relation, look, evaluation)
+                rows += _list_changes(program, before.get(key, []), relation, evaluation_of_key, evaluation)
                 before[key] = relation
         return self._as_arrays(program, rows, batches)
 
@@ -113,28 +112,33 @@ class ReferenceWindows:
             ends=_int64s(row.view.end for row in rows),
             evaluations=_int64s(row.evaluation for row in rows),
             signs=np.array([row.sign for row in rows], dtype=np.int8) if program.shows == "changes" else None,
-            values=tuple(self._summarise_all(summary, rows, batches) for summary in program.summaries),
+            values=tuple(self._fold_all(aggregate, rows, batches) for aggregate in program.aggregates),
         )
 
-    def _summarise_all(self, summary: Summary, rows: Sequence[_Row], batches: Sequence[WindowEvents]) -> SummaryColumn:
-        column = self._read_column(summary.column, summary.column_kind, batches)
-        by = self._read_column(summary.by, summary.by_kind, batches)
+    def _fold_all(
+        self, aggregate: WindowedAggregate, rows: Sequence[_Row], batches: Sequence[WindowEvents]
+    ) -> AnswerColumn:
+        column = self._read_column(aggregate.column, aggregate.column_kind, batches)
+        by = self._read_column(aggregate.by, aggregate.by_kind, batches)
+        definition = find_aggregate(aggregate.function)
+        options = FoldOptions(aggregate.kind, aggregate.column_kind, aggregate.parameter, aggregate.python)
         answers = [
-            summarise(
-                summary,
-                [column[event.index] if summary.column else True for event in row.members],
-                [by[event.index] for event in row.members] if summary.by else None,
+            fold_values(
+                definition,
+                [column[event.index] if aggregate.column else True for event in row.members],
+                [by[event.index] for event in row.members] if aggregate.by else None,
+                options,
             )
             for row in rows
         ]
-        if summary.function == "python":
+        if aggregate.function == "python":
             return ObjectColumn(answers)
-        if summary.function in LISTS:
+        if definition.gives_list:
             items = [item for answer in answers for item in answer or ()]
             ends = np.cumsum([len(answer or ()) for answer in answers], dtype=np.int64)
             valid = np.array([answer is not None for answer in answers], dtype=np.uint8)
-            return ListColumn(ends, self._as_column(items, summary.kind), valid)
-        return self._as_column(answers, summary.kind)
+            return ListColumn(ends, self._as_column(items, aggregate.kind), valid)
+        return self._as_column(answers, aggregate.kind)
 
     def _as_column(self, values: Sequence[Any], kind: Kind) -> Column:
         if kind == "string":
@@ -150,29 +154,41 @@ def _int64s(values: Iterable[int]) -> Int64s:
     return np.fromiter(values, dtype=np.int64)
 
 
-def _tell_concerned(program: WindowProgram, look: Look, evaluation: int) -> list[_Row]:
+def _list_concerned(program: WindowProgram, evaluation_of_key: WindowEvaluation, evaluation: int) -> list[_Row]:
     """Rows as the evaluation says: of the groups that `about` names, each once in each window."""
     if program.members:
-        return [_row_of_event(event, look, view, evaluation) for view, event in look.about]
-    by_pair = {(id(view), event.group): (view, event.group) for view, event in look.about}  # two windows may be equal
-    return [_row_of_group(group, look, view, evaluation) for view, group in by_pair.values()]
+        return [_row_of_event(event, evaluation_of_key, view, evaluation) for view, event in evaluation_of_key.about]
+    by_pair = {
+        (id(view), event.group): (view, event.group) for view, event in evaluation_of_key.about
+    }  # two windows may be equal
+    return [_row_of_group(group, evaluation_of_key, view, evaluation) for view, group in by_pair.values()]
 
 
-def _tell_all(program: WindowProgram, look: Look, evaluation: int) -> list[_Row]:
+def _list_all(program: WindowProgram, evaluation_of_key: WindowEvaluation, evaluation: int) -> list[_Row]:
     """The relation: all groups, or events, of all windows."""
-    members = [(view, event) for view in look.views for event in view.events]
-    return _tell_concerned(program, replace(look, about=tuple(members)), evaluation)
+    members = [(view, event) for view in evaluation_of_key.views for event in view.events]
+    return _list_concerned(program, replace(evaluation_of_key, about=tuple(members)), evaluation)
 
 
-def _tell_changes(
-    program: WindowProgram, before: Sequence[_Row], now: Sequence[_Row], look: Look, evaluation: int
+def _list_changes(
+    program: WindowProgram,
+    before: Sequence[_Row],
+    now: Sequence[_Row],
+    evaluation_of_key: WindowEvaluation,
+    evaluation: int,
 ) -> list[_Row]:
     """Rows of the relation before (as they were) and now, without those over the same events in both."""
     gone = Counter(row.members for row in before) - Counter(row.members for row in now)
     come = Counter(row.members for row in now) - Counter(row.members for row in before)
     return [
         _Row(
-            row.group, row.event if program.members else look.event, look.moment, row.view, evaluation, row.members, -1
+            row.group,
+            row.event if program.members else evaluation_of_key.event,
+            evaluation_of_key.moment,
+            row.view,
+            evaluation,
+            row.members,
+            -1,
         )
         for row in _take(before, gone)
     ] + _take(now, come)
@@ -187,10 +203,10 @@ def _take(rows: Sequence[_Row], wanted: Counter[tuple[Event, ...]]) -> list[_Row
     return taken
 
 
-def _row_of_event(event: Event, look: Look, view: View, evaluation: int) -> _Row:
-    return _Row(event.group, event.index, look.moment, view, evaluation, (event,))
+def _row_of_event(event: Event, evaluation_of_key: WindowEvaluation, view: View, evaluation: int) -> _Row:
+    return _Row(event.group, event.index, evaluation_of_key.moment, view, evaluation, (event,))
 
 
-def _row_of_group(group: int, look: Look, view: View, evaluation: int) -> _Row:
+def _row_of_group(group: int, evaluation_of_key: WindowEvaluation, view: View, evaluation: int) -> _Row:
     members = tuple(event for event in view.events if event.group == group)
-    return _Row(group, look.event, look.moment, view, evaluation, members)
+    return _Row(group, evaluation_of_key.event, evaluation_of_key.moment, view, evaluation, members)

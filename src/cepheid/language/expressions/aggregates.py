@@ -18,30 +18,23 @@ import pyarrow as pa
 from sqlglot import exp
 
 from cepheid.errors import CepheidError, InvalidQuery, NotSupportedYet, TypeMismatch
-from cepheid.kernel.expression import Aggregate, AggregateFunction, Kind
+from cepheid.kernel.aggregates.catalog import find_aggregate, find_written
+from cepheid.kernel.aggregates.definition import AggregateDefinition, Place
+from cepheid.kernel.expression import Aggregate
 from cepheid.language.expressions.navigation import PHYSICAL
 from cepheid.language.expressions.scope import EventInput, InputColumn, Variables
 from cepheid.language.parsing.places import span_of
 from cepheid.language.relations.sql_values import read_value, write_tree
 
-FUNCTIONS: dict[type[exp.Expr], AggregateFunction] = {
-    exp.Count: "count", exp.CountIf: "count", exp.Sum: "sum", exp.Avg: "avg", exp.Min: "min", exp.Max: "max",
-    exp.Stddev: "stddev_samp", exp.StddevSamp: "stddev_samp", exp.StddevPop: "stddev_pop",
-    exp.Variance: "var_samp", exp.VariancePop: "var_pop", exp.ArgMin: "min_by", exp.ArgMax: "max_by",
-    exp.LogicalAnd: "min", exp.LogicalOr: "max", exp.ArrayAgg: "array_agg",
-}  # fmt: skip
 UNKNOWN_TO_SQLGLOT = ("EVERY",)
 OTHERS = (  # aggregates of Trino that sqlglot takes for functions of one row
     "BITWISE_AND_AGG", "BITWISE_OR_AGG", "BITWISE_XOR_AGG", "CHECKSUM", "ENTROPY", "GEOMETRIC_MEAN", "HISTOGRAM",
     "MAP_AGG", "MAP_UNION", "MULTIMAP_AGG", "NUMERIC_HISTOGRAM", "REDUCE_AGG",
 )  # fmt: skip
-OF_NUMBERS = ("sum", "avg", "stddev_samp", "stddev_pop", "var_samp", "var_pop")
-ORDERED = ("min", "max", "min_by", "max_by")
 FACTS = ("CLASSIFIER", "MATCH_NUMBER", "TIMED_OUT", "RUNNING", "FINAL")
 DISTINCT_HINT = "make one column of them in a subquery"
 CHOICE_HINT = "array_agg collects the values; min, max, min_by and max_by choose one"
 CHANGING = (exp.CurrentTimestamp, exp.CurrentDate, exp.CurrentTime, exp.Localtimestamp, exp.Rand, exp.Uuid)
-NUMERIC = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +42,7 @@ class WrittenAggregate:
     """`argument`: None counts rows; `owner`: the v of count(v.*)."""
 
     node: exp.Expr
-    function: AggregateFunction
+    function: str
     argument: exp.Expr | None
     by: exp.Expr | None = None
     distinct: bool = False
@@ -67,6 +60,13 @@ def is_aggregate(node: exp.Expr) -> bool:
     if isinstance(node, exp.Anonymous):
         return node.name.upper() in (*UNKNOWN_TO_SQLGLOT, *OTHERS)
     return isinstance(node, exp.AggFunc) and not isinstance(node, exp.First | exp.Last)
+
+
+def find_definition(call: exp.Expr, place: Place) -> AggregateDefinition | None:
+    """The aggregate that a call names; None: it is none, or not one of this place."""
+    if isinstance(call, exp.Anonymous):
+        return find_written([call.name], place)
+    return find_written(call.sql_names(), place) if isinstance(call, exp.Func) else None
 
 
 def bind_aggregate(
@@ -98,10 +98,10 @@ def read_aggregate(node: exp.Expr) -> WrittenAggregate:
         call, condition = node.this, node.expression.this
     if isinstance(call, exp.Anonymous) and call.name.upper() == "EVERY" and len(call.expressions) == 1:
         call = _replace_call(call, exp.LogicalAnd(this=call.expressions[0].copy()))
-    function = FUNCTIONS.get(type(call))
-    if function is None:
+    definition = find_definition(call, "measures")
+    if definition is None:
         raise _tell_unknown(call, node)
-    written = _read_arguments(WrittenAggregate(node, function, call.this), call)
+    written = _read_arguments(WrittenAggregate(node, definition.name, call.this), call)
     _check_inside(written)
     if isinstance(call, exp.CountIf) and written.argument is not None:
         written = replace(written, argument=only_where(written.argument, exp.Literal.number(1)))
@@ -139,7 +139,7 @@ def _read_arguments(written: WrittenAggregate, call: exp.Expr) -> WrittenAggrega
     if isinstance(argument, exp.Distinct):
         distinct = True
         argument, *more = argument.expressions
-        if written.function in ("min_by", "max_by") and by is None and len(more) == 1:
+        if find_aggregate(written.function).has_measure and by is None and len(more) == 1:
             by, more = more[0], []
         if more:
             raise NotSupportedYet("DISTINCT over several columns", span=span_of(call), hint=DISTINCT_HINT)
@@ -156,7 +156,7 @@ def _read_arguments(written: WrittenAggregate, call: exp.Expr) -> WrittenAggrega
         return replace(written, argument=None, owner=owner)
     if written.function == "count" and not isinstance(call, exp.CountIf) and isinstance(argument, exp.Literal):
         return replace(written, argument=None)  # count(1) counts rows
-    if written.function in ("min_by", "max_by"):
+    if find_aggregate(written.function).has_measure:
         distinct = False  # of equal rows the first is as good as any
     return replace(written, argument=argument, by=by, distinct=distinct, of_logic=of_logic)
 
@@ -195,7 +195,7 @@ def _check_inside(written: WrittenAggregate) -> None:
 
 def _with_filter(written: WrittenAggregate, condition: exp.Expr) -> WrittenAggregate:
     """Leave the other rows out by making their values null."""
-    if written.function == "array_agg":
+    if find_aggregate(written.function).keeps_nulls:
         raise NotSupportedYet("FILTER on array_agg", span=span_of(written.node), hint="array_agg keeps nulls")
     _check_inside(replace(written, argument=condition, by=None))
     if written.argument is None:
@@ -254,7 +254,8 @@ def _check_types(written: WrittenAggregate, column: InputColumn | None, by: Inpu
         return
     place = span_of(written.argument) or span_of(written.node)
     shown = written.argument.sql()
-    if written.function in OF_NUMBERS and not any(check(column.type) for check in NUMERIC):
+    definition = find_aggregate(written.function)
+    if not definition.accepts(column.type):
         raise TypeMismatch(
             f'"{shown}" of type {column.type} is no number', span=place, hint=suggest_number(shown, column.type)
         )
@@ -262,7 +263,7 @@ def _check_types(written: WrittenAggregate, column: InputColumn | None, by: Inpu
         hint = f"compare it with something: {shown} = ..."
         raise TypeMismatch(f'"{shown}" of type {column.type} is neither true nor false', span=place, hint=hint)
     compared = by if by is not None else column
-    is_compared = written.distinct or written.function in ORDERED
+    is_compared = written.distinct or definition.family == "extreme"
     if is_compared and pa.types.is_nested(compared.type):
         told = "DISTINCT" if written.distinct else written.function
         hint = "take a number, a text or a time out of it in a subquery"
@@ -280,9 +281,9 @@ def _with_kinds(
     bound: Aggregate, written: WrittenAggregate, source: EventInput, column: InputColumn | None, by: InputColumn | None
 ) -> Aggregate:
     """The same for a condition, where the kernel computes it and must know the kinds."""
-    if bound.function == "array_agg":
+    if "condition" not in find_aggregate(bound.function).places:
         hint = "compare one value: count, min, max, min_by or max_by"
-        raise NotSupportedYet("array_agg in a condition", span=span_of(written.node), hint=hint)
+        raise NotSupportedYet(f"{bound.function} in a condition", span=span_of(written.node), hint=hint)
     if column is None or written.argument is None:
         return bound
     if bound.function == "count" and not bound.distinct and column.kind is None:
@@ -296,7 +297,7 @@ def _with_kinds(
         bound,
         column=column.layout,
         column_kind=column.kind,
-        kind=_result_kind(bound.function, column.kind),
+        kind=find_aggregate(bound.function).kind_of_answer(column.kind),
         by=by.layout if by else None,
         by_kind=by.kind if by else None,
     )
@@ -309,17 +310,9 @@ def _computable(column: InputColumn, argument: exp.Expr, source: EventInput, wri
     types = [source.column(inner).type for inner in _columns_of(argument)]
     if pa.types.is_decimal(column.type) and not any(pa.types.is_decimal(kind) for kind in types):
         return source.compute(read_value(exp.cast(write_tree(column.value), "DOUBLE")))
-    numeric = any(check(column.type) for check in NUMERIC)
+    is_number = pa.types.is_decimal(column.type) or pa.types.is_integer(column.type)
     raise NotSupportedYet(
         f"{written.function} over a column of type {column.type} in a condition",
         span=span_of(argument) or span_of(written.node),
-        hint=f"write CAST({argument.sql()} AS DOUBLE)" if numeric else "compute it in a subquery",
+        hint=f"write CAST({argument.sql()} AS DOUBLE)" if is_number else "compute it in a subquery",
     )
-
-
-def _result_kind(function: AggregateFunction, column: Kind) -> Kind:
-    if function == "count":
-        return "int"
-    if function in ("min", "max", "min_by", "max_by"):
-        return column
-    return "int" if function == "sum" and column == "int" else "float"

@@ -18,8 +18,7 @@ from cepheid.errors import InvalidQuery, NotSupportedYet, suggest_name
 from cepheid.graph.operators import Project, RowPattern
 from cepheid.graph.operators.row_pattern import OutputCell
 from cepheid.kernel.pattern import Anchor, Exclusion, Frame, walk_pattern
-from cepheid.language.expressions.aggregates import FUNCTIONS as AGGREGATES
-from cepheid.language.expressions.aggregates import UNKNOWN_TO_SQLGLOT
+from cepheid.language.expressions.aggregates import find_definition
 from cepheid.language.expressions.navigation import read_offset
 from cepheid.language.expressions.scope import EventInput
 from cepheid.language.parsing.places import span_of
@@ -119,7 +118,7 @@ def _as_measure(written: exp.Expr) -> exp.Expr:
         raise refuse_match_number(written)
     if isinstance(written, exp.IgnoreNulls | exp.RespectNulls):
         name = f'"{written.sql()}"'
-    elif type(call) in AGGREGATES or name in UNKNOWN_TO_SQLGLOT:
+    elif find_definition(call, "measures") is not None:
         return written
     raise NotSupportedYet(f"{name} over a row pattern in WINDOW", span=span_of(written), hint=FUNCTIONS_HINT)
 

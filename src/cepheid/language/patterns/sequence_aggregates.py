@@ -14,8 +14,9 @@ from typing import TypeGuard
 from sqlglot import exp
 
 from cepheid.errors import InvalidQuery, NotSupportedYet, TypeMismatch
-from cepheid.kernel.expression import Aggregate, AggregateFunction, Kind
-from cepheid.language.expressions.aggregates import FUNCTIONS, NUMERIC, OF_NUMBERS, only_where, suggest_number
+from cepheid.kernel.aggregates.catalog import list_names
+from cepheid.kernel.expression import Aggregate
+from cepheid.language.expressions.aggregates import find_definition, only_where, suggest_number
 from cepheid.language.expressions.scope import InputColumn
 from cepheid.language.parsing.parser import span_of
 from cepheid.language.patterns.elements import Element
@@ -59,16 +60,16 @@ def bind_aggregate(node: exp.AggFunc, over: Element, scope: SequenceScope) -> Ag
     before = {element.kind == "earlier" for element in elements}
     if len(before) > 1:
         raise InvalidQuery("the aggregate mixes different elements", span=span_of(node), hint="write b[..i-1] for each")
-    function = FUNCTIONS.get(type(node))
-    if function is None:
-        hint = f"there are {', '.join(sorted(set(FUNCTIONS.values())))}"
+    definition = find_definition(node, "measures")
+    if definition is None:
+        hint = f"there are {', '.join(sorted(list_names('measures')))}"
         raise NotSupportedYet(f"the aggregate {node.sql_name()} over elements of a term", span=span_of(node), hint=hint)
     distinct = isinstance(node.this, exp.Distinct)
     arguments = [*(node.this.expressions if distinct else [node.this]), node.args.get("expression")]
     arguments = [argument for argument in arguments if argument is not None]
-    if len(arguments) != (2 if function in ("min_by", "max_by") else 1):
+    if len(arguments) != (2 if definition.has_measure else 1):
         column = f"{over.variable}[].x"
-        needed = f"{column}, {over.variable}[].y" if function in ("min_by", "max_by") else column
+        needed = f"{column}, {over.variable}[].y" if definition.has_measure else column
         raise InvalidQuery(
             f"{node.sql_name()} has the wrong number of arguments",
             span=span_of(node),
@@ -76,17 +77,17 @@ def bind_aggregate(node: exp.AggFunc, over: Element, scope: SequenceScope) -> Ag
         )
     value = _read_argument(arguments[0], node, over, scope)
     measure = _read_argument(arguments[1], node, over, scope) if len(arguments) == 2 else None
-    if value is None and function != "count":
+    if value is None and definition.name != "count":
         hint = f"write {node.sql_name().lower()}({over.variable}[].x)"
         raise InvalidQuery(f"{node.sql_name()} needs a column", span=span_of(node), hint=hint)
-    if value is not None and function in OF_NUMBERS and not any(check(value.type) for check in NUMERIC):
+    if value is not None and not definition.accepts(value.type):
         hint = suggest_number(arguments[0].sql(), value.type)
         raise TypeMismatch(f'"{value.name}" of type {value.type} cannot be summed', span=span_of(node), hint=hint)
     return Aggregate(
-        function=function,
+        function=definition.name,
         column=None if value is None else value.layout,
         column_kind=None if value is None else value.kind,
-        kind=_result_kind(function, value),
+        kind=definition.kind_of_answer((value.kind if value is not None else None) or "float"),
         variables=(over.variable,),
         by=None if measure is None else measure.layout,
         by_kind=None if measure is None else measure.kind,
@@ -114,11 +115,3 @@ def _read_argument(written: exp.Expr, node: exp.Expr, over: Element, scope: Sequ
         return source.compute(read_value(plain))
     except InvalidQuery as problem:
         raise InvalidQuery(problem.message, span=span_of(written), hint=problem.hint) from None
-
-
-def _result_kind(function: AggregateFunction, value: InputColumn | None) -> Kind:
-    if function == "count":
-        return "int"
-    if function in ("sum", "min", "max", "min_by", "max_by") and value is not None and value.kind is not None:
-        return value.kind
-    return "float"

@@ -24,12 +24,12 @@ from cepheid.event_time import is_event_time
 from cepheid.graph.cell_types import type_of_window_cell
 from cepheid.graph.operators import Project, WindowAggregate
 from cepheid.graph.operators.window_aggregate import WindowCell
-from cepheid.kernel.window import Evaluation, Summary, Window, WindowProgram
+from cepheid.kernel.window import Evaluation, Window, WindowedAggregate, WindowProgram
 from cepheid.language.expressions.host_types import HostTypes
 from cepheid.language.parsing.interval_parser import read_interval
 from cepheid.language.parsing.places import span_of
 from cepheid.language.streams.stream_layout import StreamLayout
-from cepheid.language.streams.window_summaries import bind_summary, is_summary
+from cepheid.language.streams.window_aggregates import bind_windowed_aggregate, is_windowed_aggregate
 
 FRAME_HINT = (
     "a stream can look back: ROWS BETWEEN n PRECEDING AND CURRENT ROW, RANGE BETWEEN INTERVAL '1' HOUR PRECEDING AND "
@@ -77,28 +77,28 @@ def bind_over(
     window = _bind_frame(over.written, layout)
     partition = cast(tuple[exp.Expression, ...], tuple(over.written.args.get("partition_by") or ()))
     layout.put_keys(partition, "_key", "PARTITION BY")
-    summaries: dict[Summary, pa.DataType] = {}
+    aggregates: dict[WindowedAggregate, pa.DataType] = {}
     cells = [
         WindowCell(name=column, kind="row", column=layout.read(exp.column(column, quoted=True))[0])
         for column in schema.names
     ]
     for call, output in zip(over.calls, over.outputs, strict=True):
-        bound = bind_summary(_summary_of(call), layout, {})
-        summaries.setdefault(bound.summary, bound.type)
-        cells.append(WindowCell(name=output, kind="summary", number=list(summaries).index(bound.summary)))
+        bound = bind_windowed_aggregate(_summary_of(call), layout, {})
+        aggregates.setdefault(bound.aggregate, bound.type)
+        cells.append(WindowCell(name=output, kind="aggregate", number=list(aggregates).index(bound.aggregate)))
     node = WindowAggregate(
-        program=WindowProgram(window=window, evaluation=Evaluation(when="event"), summaries=tuple(summaries)),
+        program=WindowProgram(window=window, evaluation=Evaluation(when="event"), aggregates=tuple(aggregates)),
         cells=tuple(cells),
         keys=len(partition),
     )
     types = layout.types()
-    made = pa.schema([(cell.name, type_of_window_cell(cell, types, list(summaries.values()))) for cell in cells])
+    made = pa.schema([(cell.name, type_of_window_cell(cell, types, list(aggregates.values()))) for cell in cells])
     return layout.project(), node, made
 
 
 def _summary_of(call: exp.Window) -> exp.Expr:
     function = call.this
-    if not is_summary(function, {}):
+    if not is_windowed_aggregate(function, {}):
         name = function.sql_name() if isinstance(function, exp.Func) else function.sql()
         raise NotSupportedYet(
             f"{name} OVER a stream", span=span_of(call), hint="aggregates are there; MATCH_RECOGNIZE has PREV"

@@ -24,13 +24,14 @@ from cepheid.errors import CepheidError, InvalidQuery, NotSupportedYet, UnknownC
 from cepheid.graph.cell_types import type_of_window_cell
 from cepheid.graph.operators import Project, WindowAggregate
 from cepheid.graph.operators.window_aggregate import KEPT, Arrangement, SortTerm, WindowCell
-from cepheid.kernel.window import Evaluation, PythonAggregate, Summary, WindowProgram
+from cepheid.kernel.aggregates.definition import PythonAggregate
+from cepheid.kernel.window import Evaluation, WindowedAggregate, WindowProgram
 from cepheid.language.parsing.dialect import CHANGES, OUTPUT
 from cepheid.language.parsing.places import span_of
 from cepheid.language.parsing.syntax import ChangeStream, OutputClause, StreamWindowClause
 from cepheid.language.streams.bind_stream_window import bind_output, bind_stream_window
 from cepheid.language.streams.stream_layout import MOMENT, StreamLayout
-from cepheid.language.streams.window_summaries import bind_summary, is_summary, put_scale_back
+from cepheid.language.streams.window_aggregates import bind_windowed_aggregate, is_windowed_aggregate, put_scale_back
 
 BOUNDS = {"window_start": "start", "window_end": "end"}
 RANKS = {exp.Rank: "rank", exp.DenseRank: "dense_rank", exp.RowNumber: "row_number"}
@@ -47,7 +48,7 @@ class WindowSelect:
     layout: StreamLayout
     python: Mapping[str, PythonAggregate]
     cells: dict[str, WindowCell] = field(default_factory=dict)
-    summaries: dict[Summary, pa.DataType] = field(default_factory=dict)
+    aggregates: dict[WindowedAggregate, pa.DataType] = field(default_factory=dict)
     groups: list[exp.Expr] = field(default_factory=list)
     outputs: list[tuple[str, exp.Expr]] = field(default_factory=list)
     having: exp.Expr | None = None
@@ -61,7 +62,7 @@ class WindowSelect:
         self.changes: ChangeStream | None = self.query.meta.get(CHANGES)
         self.groups = [self.layout.spell(group) for group in self._list_groups()]
         self.layout.put_keys(tuple(self.groups), "_group", "GROUP BY")  # type: ignore[arg-type]
-        self.members = not self.groups and not self._has_summaries()
+        self.members = not self.groups and not self._has_aggregates()
         for number, item in enumerate(self.query.expressions):
             self.outputs += self._bind_item(item, number)
         having = self.query.args.get("having")
@@ -91,7 +92,7 @@ class WindowSelect:
             program=WindowProgram(
                 window=self.window,
                 evaluation=self.evaluation,
-                summaries=tuple(self.summaries),
+                aggregates=tuple(self.aggregates),
                 members=self.members,
                 shows=shows,  # type: ignore[arg-type]
             ),
@@ -104,8 +105,8 @@ class WindowSelect:
 
     def cell_schema(self) -> pa.Schema:
         types = self.layout.types()
-        summaries = list(self.summaries.values())
-        return pa.schema([(cell.name, type_of_window_cell(cell, types, summaries)) for cell in self.cells.values()])
+        aggregates = list(self.aggregates.values())
+        return pa.schema([(cell.name, type_of_window_cell(cell, types, aggregates)) for cell in self.cells.values()])
 
     @property
     def hidden(self) -> list[str]:
@@ -144,18 +145,18 @@ class WindowSelect:
         elif isinstance(term, exp.Column) and not self.layout.owns(term):
             named = [item for item in items if item.alias.lower() == term.name.lower() and not term.table]
             term = named[0].unalias() if named else term
-        if any(is_summary(node, self.python) for node in term.walk()):
+        if any(is_windowed_aggregate(node, self.python) for node in term.walk()):
             hint = "group by columns; a condition on an aggregate goes to HAVING"
             raise InvalidQuery("an aggregate cannot stand in GROUP BY", span=span_of(term), hint=hint)
         return term
 
-    def _has_summaries(self) -> bool:
+    def _has_aggregates(self) -> bool:
         parts = [
             *self.query.expressions,
             *(self.query.args[part] for part in ("having", "order") if self.query.args.get(part)),
         ]
         return any(
-            is_summary(node, self.python) and not isinstance(node.parent, exp.Window)
+            is_windowed_aggregate(node, self.python) and not isinstance(node.parent, exp.Window)
             for part in parts
             for node in part.walk()
         )
@@ -194,18 +195,18 @@ class WindowSelect:
         return copied
 
     def _is_known(self, value: exp.Expr) -> bool:
-        return any(is_summary(node, self.python) for node in value.walk())
+        return any(is_windowed_aggregate(node, self.python) for node in value.walk())
 
     def _find_cell(self, node: exp.Expr) -> WindowCell | None:
         if isinstance(node, exp.Window):
             return self._rank_cell(node)
-        if is_summary(node, self.python):
-            bound = bind_summary(node, self.layout, self.python)
-            self.summaries.setdefault(bound.summary, bound.type)
-            number = list(self.summaries).index(bound.summary)
+        if is_windowed_aggregate(node, self.python):
+            bound = bind_windowed_aggregate(node, self.layout, self.python)
+            self.aggregates.setdefault(bound.aggregate, bound.type)
+            number = list(self.aggregates).index(bound.aggregate)
             if bound.scale:
                 self.scales[f"_a{number}"] = bound.scale
-            return WindowCell(name=f"_a{number}", kind="summary", number=number)
+            return WindowCell(name=f"_a{number}", kind="aggregate", number=number)
         if (
             isinstance(node, exp.Column)
             and not node.table
@@ -296,7 +297,7 @@ class WindowSelect:
         if where is None:
             return False
         for node in where.this.walk():
-            if is_summary(node, self.python):
+            if is_windowed_aggregate(node, self.python):
                 raise InvalidQuery("an aggregate cannot stand in WHERE", span=span_of(node), hint="use HAVING")
         slides = self.window.is_sliding and self.evaluation == Evaluation(when="event")
         hops = self.window.slide is not None and self.evaluation == Evaluation(when="close")

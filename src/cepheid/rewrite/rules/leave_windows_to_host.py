@@ -18,12 +18,12 @@ from cepheid.cost.estimate import Estimate
 from cepheid.graph.operators import HostWindow, WindowAggregate
 from cepheid.graph.operators.window_aggregate import Arrangement
 from cepheid.graph.query_graph import QueryGraph
-from cepheid.kernel.window import Evaluation, Summary
+from cepheid.kernel.window import Evaluation, WindowedAggregate
 from cepheid.rewrite.rule import Rule
 
 OF_NUMBERS = frozenset(("sum", "avg", "stddev_samp", "stddev_pop", "var_samp", "var_pop"))
 OF_ANYTHING = frozenset(("count", "count_distinct", "min", "max"))
-TOLD = frozenset(("key", "group", "summary", "start", "end", "moment"))
+TOLD = frozenset(("key", "group", "aggregate", "start", "end", "moment"))
 
 
 def leave_windows_to_host(graph: QueryGraph, vertex: str) -> QueryGraph | None:
@@ -35,7 +35,7 @@ def leave_windows_to_host(graph: QueryGraph, vertex: str) -> QueryGraph | None:
 def _as_grouping(node: WindowAggregate) -> HostWindow:
     return HostWindow(
         window=node.program.window,
-        summaries=node.program.summaries,
+        aggregates=node.program.aggregates,
         cells=node.cells,
         keys=node.keys,
         groups=node.groups,
@@ -55,14 +55,14 @@ def _is_grouping(node: WindowAggregate) -> bool:
         and node.order == 1
         and node.arrangement == Arrangement()
         and all(cell.kind in TOLD for cell in node.cells)
-        and all(map(_means_the_same, program.summaries))
+        and all(map(_means_the_same, program.aggregates))
     )
 
 
-def _means_the_same(summary: Summary) -> bool:
-    if summary.function in OF_NUMBERS:
-        return summary.column_kind in ("int", "float")
-    return summary.function in OF_ANYTHING
+def _means_the_same(aggregate: WindowedAggregate) -> bool:
+    if aggregate.function in OF_NUMBERS:
+        return aggregate.column_kind in ("int", "float")
+    return aggregate.function in OF_ANYTHING
 
 
 def _is_cheaper(estimate: Estimate, vertex: str) -> bool:

@@ -21,7 +21,7 @@ from cepheid.graph.query_graph import QueryGraph
 from cepheid.kernel.window import Evaluation
 from cepheid.rewrite.rule import Rule
 
-TOLD = frozenset(("group", "summary", "start", "end", "moment"))
+TOLD = frozenset(("group", "aggregate", "start", "end", "moment"))
 
 
 def partition_windows_by_group(graph: QueryGraph, vertex: str) -> QueryGraph | None:

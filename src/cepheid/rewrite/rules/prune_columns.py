@@ -44,15 +44,15 @@ def _narrow(node: PlanNode, needed: frozenset[str]) -> PlanNode:
 
 
 def _narrow_window(node: WindowAggregate, needed: frozenset[str]) -> WindowAggregate:
-    """Cells that order or rank the rows are needed whoever reads them; summaries that no cell tells are not
+    """Cells that order or rank the rows are needed whoever reads them; aggregates that no cell tells are not
     computed."""
     sorts = [*node.arrangement.order, *(term for cell in node.cells for term in cell.order)]
     kept = needed | {term.cell for term in sorts}
     cells = tuple(cell for cell in node.cells if cell.name in kept) or node.cells[:1]
-    told = sorted({cell.number for cell in cells if cell.kind == "summary"})
-    summaries = tuple(node.program.summaries[number] for number in told)
-    cells = tuple(replace(cell, number=told.index(cell.number)) if cell.kind == "summary" else cell for cell in cells)
-    return replace(node, cells=cells, program=replace(node.program, summaries=summaries))
+    told = sorted({cell.number for cell in cells if cell.kind == "aggregate"})
+    aggregates = tuple(node.program.aggregates[number] for number in told)
+    cells = tuple(replace(cell, number=told.index(cell.number)) if cell.kind == "aggregate" else cell for cell in cells)
+    return replace(node, cells=cells, program=replace(node.program, aggregates=aggregates))
 
 
 PRUNE_COLUMNS = Rule(

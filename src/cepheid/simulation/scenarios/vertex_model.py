@@ -133,7 +133,7 @@ def _(_: RowPattern, flow: Flow) -> VertexModel:  # noqa: ARG001
 
 @model_vertex.register
 def _(node: HostWindow, flow: Flow) -> VertexModel:
-    program = WindowProgram(window=node.window, evaluation=Evaluation(when="close"), summaries=node.summaries)
+    program = WindowProgram(window=node.window, evaluation=Evaluation(when="close"), aggregates=node.aggregates)
     return _model_window(program, node.keys + node.groups > 0, math.inf, flow)
 
 

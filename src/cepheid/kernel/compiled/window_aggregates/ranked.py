@@ -1,0 +1,176 @@
+"""percentile_cont, percentile_disc, least and greatest of one column: all asked of one order tree for each slot."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit
+
+from cepheid.kernel.columns import Column, Flags, Floats, Int64s, Interner
+from cepheid.kernel.compiled.window_aggregates.cells import FLOATS, Columns, as_given, order_float, read_ordered
+from cepheid.kernel.compiled.window_aggregates.order_tree import (
+    INNER_WIDTH,
+    LEAF_WIDTH,
+    MOST_LEVELS,
+    NONE,
+    SIZE,
+    SLOT_WIDTH,
+    USED_INNERS,
+    Table,
+    clear,
+    find_two,
+    has_room,
+    insert,
+    remove,
+)
+from cepheid.kernel.compiled.window_aggregates.room import widen
+from cepheid.kernel.compiled.window_steps import CLEAR, EMIT, LEAVE, StepList
+from cepheid.kernel.window import ListColumn, WindowedAggregate
+
+WRITTEN, WANTED = 0, 1  # cells of lists written, cells needed
+
+
+class RankedBank:
+    """aggregates: all of one column."""
+
+    def __init__(self, aggregates: list[WindowedAggregate], interner: Interner) -> None:
+        self._aggregates = aggregates
+        self._interner = interner
+        self._shares = [aggregate for aggregate in aggregates if aggregate.function.startswith("percentile")]
+        self._lists = [aggregate for aggregate in aggregates if not aggregate.function.startswith("percentile")]
+        self._trees = np.zeros((0, SLOT_WIDTH), dtype=np.int64)
+        self._leaves = np.zeros((16, LEAF_WIDTH), dtype=np.int64)
+        self._inners = np.zeros((MOST_LEVELS, INNER_WIDTH), dtype=np.int64)
+        self._counters = np.array([NONE, 0, NONE, 0], dtype=np.int64)
+        self._path = np.zeros((MOST_LEVELS, 2), dtype=np.int64)
+
+    def run(self, step_list: StepList, store: Columns) -> tuple[Column | ListColumn, ...]:
+        self._trees = widen(self._trees, step_list.slot_count)
+        name, kind = self._aggregates[0].column, self._aggregates[0].column_kind
+        assert name is not None, "percentiles are of a column"
+        cells = read_ordered(store, name, kind, self._interner)
+        shares = np.array([aggregate.parameter for aggregate in self._shares], dtype=np.float64)
+        is_discrete = np.array([aggregate.function == "percentile_disc" for aggregate in self._shares], dtype=np.uint8)
+        limits = np.array([_signed_limit(aggregate) for aggregate in self._lists], dtype=np.int64)
+        counts = np.zeros(step_list.rows, dtype=np.int64)
+        found = np.zeros((2 * len(shares), step_list.rows), dtype=np.int64)  # two neighbours for each share
+        listed = np.empty(step_list.rows if self._lists else 0, dtype=np.int64)
+        progress = np.zeros(2, dtype=np.int64)
+        done = 0
+        while True:
+            done = _follow(
+                step_list.steps, step_list.slots, step_list.items, done, cells.values, cells.valid, cells.mode,
+                cells.ranks,
+                self._trees, self._leaves, self._inners, self._counters, shares, is_discrete, limits, counts, found,
+                listed, progress, self._path,
+            )  # fmt: skip
+            if done == len(step_list.steps):
+                break
+            if progress[WANTED] > len(listed):
+                listed = widen(listed, int(progress[WANTED]))
+            else:
+                self._leaves = widen(self._leaves, len(self._leaves) + 1)
+                self._inners = widen(self._inners, int(self._counters[USED_INNERS]) + MOST_LEVELS)
+        answers: dict[WindowedAggregate, Column | ListColumn] = {}
+        for at, aggregate in enumerate(self._shares):
+            low, high = as_given(found[2 * at], cells.mode), as_given(found[2 * at + 1], cells.mode)
+            if aggregate.function == "percentile_cont":
+                low = _interpolate(low, high, counts, aggregate)
+            answers[aggregate] = Column(low, (counts > 0).view(np.uint8))
+        given = as_given(listed[: progress[WRITTEN]], cells.mode)
+        answers |= zip(self._lists, _part_lists(given, counts, limits), strict=True)
+        return tuple(answers[aggregate] for aggregate in self._aggregates)
+
+
+def _signed_limit(aggregate: WindowedAggregate) -> int:
+    """How many values are asked for, negative for the greatest."""
+    return int(aggregate.parameter) * (-1 if aggregate.function == "greatest" else 1)
+
+
+def _interpolate(
+    low: npt.NDArray[Any], high: npt.NDArray[Any], counts: Int64s, aggregate: WindowedAggregate
+) -> Int64s | Floats:
+    """The value at q * (n - 1), between two neighbours by proportion; times and durations cut to microseconds."""
+    place = aggregate.parameter * np.maximum(counts - 1, 0)
+    part = place - np.floor(place)
+    if aggregate.column_kind in ("time", "duration"):
+        return low + ((high - low) * part).astype(np.int64)
+    is_between = (part > 0) & (low != high)  # of two infinities the distance is no number
+    low, high = low.astype(np.float64), high.astype(np.float64)
+    with np.errstate(over="ignore", invalid="ignore"):
+        distance = high - low
+        inner = np.where(np.isfinite(distance), low + distance * part, low * (1 - part) + high * part)
+    return np.where(is_between, inner, low)
+
+
+def _part_lists(listed: npt.NDArray[Any], counts: Int64s, limits: Int64s) -> list[ListColumn]:
+    """Lists were listed row by row, in each row one for each limit."""
+    lengths = np.minimum(counts[:, None], np.abs(limits)[None, :])
+    owners = np.repeat(np.tile(np.arange(len(limits)), len(counts)), lengths.ravel())
+    some = (counts > 0).view(np.uint8)
+    return [
+        ListColumn(np.cumsum(lengths[:, at]), Column(listed[owners == at] if len(limits) > 1 else listed), some)
+        for at in range(len(limits))
+    ]
+
+
+@njit(cache=True)
+def _follow(
+    steps: npt.NDArray[np.uint8], slots: Int64s, items: Int64s, done: int, cells: Int64s, valid: Flags, mode: int,
+    ranks: Int64s, trees: Table, leaves: Table, inners: Table, counters: Int64s, shares: Floats, is_discrete: Flags,
+    limits: Int64s, counts: Int64s, found: Table, listed: Int64s, progress: Int64s, path: Table,
+) -> int:  # fmt: skip
+    """Carry out steps from number `done` on; gives the number of the first one that was not, for want of room."""
+    has_nulls = valid.shape[0] > 0
+    for i in range(done, steps.shape[0]):
+        step, slot, item = steps[i], slots[i], items[i]
+        if step <= LEAVE:
+            if has_nulls and valid[item] == 0:
+                continue
+            cell = order_float(cells[item]) if mode == FLOATS else cells[item]
+            if step == LEAVE:
+                remove(trees, slot, leaves, inners, counters, cell, mode, ranks, path)
+            elif has_room(trees, slot, leaves, inners, counters):
+                insert(trees, slot, leaves, inners, counters, cell, mode, ranks, path)
+            else:
+                return i
+        elif step == EMIT:
+            size = trees[slot, SIZE]
+            counts[item] = size
+            if size == 0:
+                continue
+            written = progress[WRITTEN]
+            needed = written
+            for at in range(limits.shape[0]):
+                needed += min(size, abs(limits[at]))
+            if needed > listed.shape[0]:
+                progress[WANTED] = needed
+                return i
+            for at in range(shares.shape[0]):
+                rank = math.floor(shares[at] * (size - 1))
+                if is_discrete[at]:
+                    rank = _discrete_rank(shares[at], size)
+                found[2 * at, item], found[2 * at + 1, item] = find_two(trees, slot, leaves, inners, rank)
+            for at in range(limits.shape[0]):
+                for k in range(min(size, abs(limits[at]))):
+                    rank = k if limits[at] > 0 else size - 1 - k
+                    listed[written], _ = find_two(trees, slot, leaves, inners, rank)
+                    written += 1
+            progress[WRITTEN] = written
+        elif step == CLEAR:
+            clear(trees, slot, leaves, inners, counters, path)
+    return steps.shape[0]
+
+
+@njit(cache=True)
+def _discrete_rank(share: float, size: int) -> int:
+    """The first rank with (rank + 1) / size >= share; share * size alone may round to the wrong side."""
+    rank = max(math.ceil(share * size) - 1, 0)
+    while rank > 0 and rank / size >= share:
+        rank -= 1
+    while rank + 1 < size and (rank + 1) / size < share:
+        rank += 1
+    return rank
