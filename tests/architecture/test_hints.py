@@ -263,6 +263,7 @@ CODES = {  # people search for them and programs compare them: add new ones, kee
     "UnknownColumn": "unknown-column",
     "UnknownStream": "unknown-stream",
     "UnknownVariable": "unknown-variable",
+    "MissingExtra": "missing-extra",
 }
 
 

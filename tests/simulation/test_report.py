@@ -562,7 +562,7 @@ def test_line_chart_knows_all_its_heights() -> None:
 def test_a_picture_without_matplotlib_says_what_to_install(
     calm: Outcome, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("cepheid.simulation.report.png.find_spec", lambda _: None)
+    monkeypatch.setattr("cepheid.extras.can_import", lambda _: False)
     with pytest.raises(MissingExtra, match=r"error\[missing-extra\]") as caught:
         draw_outcome(calm, tmp_path / "run.png")
     assert caught.value.hint == 'pip install "cepheid[plots]"'

@@ -16,11 +16,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from llvmlite import ir  # type: ignore[import-untyped]
-from numba import njit, types
+from numba import types
 from numba.extending import intrinsic
 from numba.np.numpy_support import carray
 
 from cepheid.kernel.columns import Int64s
+from cepheid.kernel.compiled.njit_options import njit
 
 
 def lay_out(arrays: list[npt.NDArray[Any]], laid: Int64s | None = None) -> Int64s:
@@ -66,47 +67,47 @@ def _fetch(typing_context: Any, address: Any) -> Any:  # noqa: ARG001
     return types.void(types.int64), generate
 
 
-@njit(cache=True)
+@njit()
 def fetch_row(tables: Int64s, place: int, row: int) -> None:
     """Bring a row of eight-byte numbers closer, without waiting for it."""
     _fetch(tables[3 * place] + 8 * tables[3 * place + 2] * row)  # type: ignore[call-arg]
 
 
-@njit(cache=True)
+@njit()
 def ints(tables: Int64s, place: int) -> Any:
     return carray(_int64s_at(tables[3 * place]), tables[3 * place + 1])
 
 
-@njit(cache=True)
+@njit()
 def int_table(tables: Int64s, place: int) -> Any:
     return carray(_int64s_at(tables[3 * place]), (tables[3 * place + 1], tables[3 * place + 2]))
 
 
-@njit(cache=True)
+@njit()
 def floats(tables: Int64s, place: int) -> Any:
     return carray(_floats_at(tables[3 * place]), tables[3 * place + 1])
 
 
-@njit(cache=True)
+@njit()
 def float_table(tables: Int64s, place: int) -> Any:
     return carray(_floats_at(tables[3 * place]), (tables[3 * place + 1], tables[3 * place + 2]))
 
 
-@njit(cache=True)
+@njit()
 def flags(tables: Int64s, place: int) -> Any:
     return carray(_bytes_at(tables[3 * place]), tables[3 * place + 1])
 
 
-@njit(cache=True)
+@njit()
 def flag_table(tables: Int64s, place: int) -> Any:
     return carray(_bytes_at(tables[3 * place]), (tables[3 * place + 1], tables[3 * place + 2]))
 
 
-@njit(cache=True)
+@njit()
 def small_ints(tables: Int64s, place: int) -> Any:
     return carray(_int32s_at(tables[3 * place]), tables[3 * place + 1])
 
 
-@njit(cache=True)
+@njit()
 def small_table(tables: Int64s, place: int) -> Any:
     return carray(_int32s_at(tables[3 * place]), (tables[3 * place + 1], tables[3 * place + 2]))

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
 from cepheid.kernel.columns import Column, Events, Int64s
 from cepheid.kernel.compiled.evaluate import Cells
+from cepheid.kernel.compiled.njit_options import njit
 from cepheid.kernel.compiled.register_code import CodeWriter
 
 
@@ -83,7 +83,7 @@ def append_times(store: GrowingRows, values: Int64s) -> Int64s:
     return whole
 
 
-@njit(cache=True)
+@njit()
 def set_bit(plays: Int64s, fits: npt.NDArray[np.bool_], number: int) -> None:
     """Set a bit where something fits."""
     for i in range(plays.shape[0]):

@@ -9,11 +9,10 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 
 from cepheid.errors import MatchFailure
 from cepheid.kernel.columns import Flags, Floats, Int64s
-from cepheid.kernel.compiled.njit_options import njit_no_refcount_inline
+from cepheid.kernel.compiled.njit_options import njit, njit_no_refcount_inline
 from cepheid.kernel.compiled.register_code import OPERATIONS, RegisterCode
 
 EQ_INT, NE_INT, LT_INT, LE_INT, GT_INT, GE_INT = (
@@ -109,18 +108,18 @@ class Cells(NamedTuple):
     floats_valid: Any  # uint8[columns, capacity]
 
 
-@njit(cache=True, inline="always")
+@njit(inline="always")
 def less_float(left: float, right: float) -> bool:
     """NaN is greater than every other number."""
     return left < right or (right != right and left == left)
 
 
-@njit(cache=True, inline="always")
+@njit(inline="always")
 def equal_float(left: float, right: float) -> bool:
     return left == right or (left != left and right != right)
 
 
-@njit(cache=True)
+@njit()
 def calculate(op: int, t: int, a: int, b: int, ri: Int64s, rf: Floats, rv: Flags) -> None:
     """Numeric functions: apart from `holds`, which stays small for what is common."""
     if op == DIV_WHOLE:
@@ -183,7 +182,7 @@ def calculate(op: int, t: int, a: int, b: int, ri: Int64s, rf: Floats, rv: Flags
     rf[t] = value
 
 
-@njit(cache=True)
+@njit()
 def round_away(value: float, digits: int) -> float:
     """To so many digits; a half goes away from zero."""
     scale = 10.0 ** abs(digits)

@@ -14,15 +14,14 @@ Squares of numbers below 1e-145 lose digits: what they add to a variance is no l
 
 from __future__ import annotations
 
-from numba import njit
-
 from cepheid.kernel.columns import Floats
+from cepheid.kernel.compiled.njit_options import njit
 
 _SPLITTER = 134217729.0  # 2**27 + 1
 _CANCELLED = 2.0**-30  # what is left of a difference known to 2**-105 has 53 good bits, and 22 to round them by
 
 
-@njit(cache=True, forceinline=True)
+@njit(forceinline=True)
 def add_exactly(a: float, b: float) -> tuple[float, float]:
     """Sum and error."""
     total = a + b
@@ -30,7 +29,7 @@ def add_exactly(a: float, b: float) -> tuple[float, float]:
     return total, (a - (total - part)) + (b - part)
 
 
-@njit(cache=True, forceinline=True)
+@njit(forceinline=True)
 def multiply_exactly(a: float, b: float) -> tuple[float, float]:
     """Product and error, for factors below 2**900."""
     product = a * b
@@ -43,7 +42,7 @@ def multiply_exactly(a: float, b: float) -> tuple[float, float]:
     return product, ((a_high * b_high - product) + a_high * b_low + a_low * b_high) + a_low * b_low
 
 
-@njit(cache=True, forceinline=True)
+@njit(forceinline=True)
 def add_to_sum(records: Floats, row: int, at: int, value: float) -> None:
     """Add to the sum records[row, at:at + 3]."""
     total, lost = add_exactly(records[row, at], value)
@@ -53,7 +52,7 @@ def add_to_sum(records: Floats, row: int, at: int, value: float) -> None:
     records[row, at + 2] += lost
 
 
-@njit(cache=True, forceinline=True)
+@njit(forceinline=True)
 def add_to_squares(records: Floats, row: int, at: int, value: float) -> None:
     """Add to the sum records[row, at:at + 4]."""
     total, lost = add_exactly(records[row, at], value)
@@ -65,14 +64,14 @@ def add_to_squares(records: Floats, row: int, at: int, value: float) -> None:
     records[row, at + 3] += lost
 
 
-@njit(cache=True, forceinline=True)
+@njit(forceinline=True)
 def add_to_triple(s0: float, s1: float, s2: float, value: float) -> tuple[float, float, float]:
     s0, lost = add_exactly(s0, value)
     s1, lost = add_exactly(s1, lost)
     return s0, s1, s2 + lost
 
 
-@njit(cache=True, forceinline=True)
+@njit(forceinline=True)
 def tidy(s0: float, s1: float, s2: float) -> tuple[float, float, float]:
     """The same sum, the first being its value to the last bit, the others what is still missing."""
     s1, s2 = add_exactly(s1, s2)
@@ -82,7 +81,7 @@ def tidy(s0: float, s1: float, s2: float) -> tuple[float, float, float]:
     return s0, s1, s2
 
 
-@njit(cache=True, forceinline=True)
+@njit(forceinline=True)
 def tidy_squares(q0: float, q1: float, q2: float, q3: float) -> tuple[float, float, float]:
     """`tidy` of four."""
     q2, q3 = add_exactly(q2, q3)
@@ -91,7 +90,7 @@ def tidy_squares(q0: float, q1: float, q2: float, q3: float) -> tuple[float, flo
     return tidy(q0, q1, q2 + q3)
 
 
-@njit(cache=True, forceinline=True)
+@njit(forceinline=True)
 def divide_sum(s0: float, s1: float, n: float) -> float:
     """(s0 + s1) / n, rounded once: s1 is what is missing in s0."""
     share = s0 / n
@@ -99,7 +98,7 @@ def divide_sum(s0: float, s1: float, n: float) -> float:
     return share + (((s0 - back) - error) + s1) / n
 
 
-@njit(cache=True)
+@njit()
 def squared_deviations(n: float, s0: float, s1: float, s2: float, q0: float, q1: float, q2: float) -> float:
     """The sum of squared distances from the mean: q - s * s / n, given tidy sums of values and squares."""
     square, error = multiply_exactly(s0, s0)

@@ -8,17 +8,18 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
+
+from cepheid.kernel.compiled.njit_options import njit
 
 COUNT, HIGH, LOW = range(3)
 
 
-@njit(cache=True, forceinline=True)
+@njit(forceinline=True)
 def add_value(records: Any, slot: int, value: int) -> None:
     add_wide(records, slot, 1, value >> 32, value & 0xFFFFFFFF)
 
 
-@njit(cache=True, forceinline=True)
+@njit(forceinline=True)
 def add_wide(records: Any, slot: int, count: int, high: int, low: int) -> None:
     low += records[slot, LOW]
     records[slot, COUNT] += count
@@ -26,19 +27,19 @@ def add_wide(records: Any, slot: int, count: int, high: int, low: int) -> None:
     records[slot, LOW] = low & 0xFFFFFFFF
 
 
-@njit(cache=True, forceinline=True)
+@njit(forceinline=True)
 def fits_64_bits(high: int) -> bool:
     return -(2**31) <= high < 2**31
 
 
-@njit(cache=True, forceinline=True)
+@njit(forceinline=True)
 def divide_to_float(high: int, low: int, n: int) -> float:
     if fits_64_bits(high):
         return np.float64((high << 32) + low) / n
     return (np.float64(high) * 4294967296.0 + np.float64(low)) / n
 
 
-@njit(cache=True)
+@njit()
 def divide_whole(high: int, low: int, n: int) -> int:
     """The sum by n, cut towards zero; it fits, being no farther from zero than the farthest value."""
     is_negative = high < 0

@@ -16,7 +16,6 @@ import math
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from cepheid.kernel.columns import Floats, Int64s
 from cepheid.kernel.compiled.exact_floats import (
@@ -28,6 +27,7 @@ from cepheid.kernel.compiled.exact_floats import (
     tidy,
     tidy_squares,
 )
+from cepheid.kernel.compiled.njit_options import njit
 
 COUNT, RARE, SUM, SQUARES = 0, 1, 2, 5
 WIDTH = SQUARES + 4  # SQUARES, if no variance is asked for
@@ -43,7 +43,7 @@ def has_rare_values(values: Floats) -> bool:
     return not bool((np.abs(values) < LARGEST).all())
 
 
-@njit(cache=True, forceinline=True)
+@njit(forceinline=True)
 def add_number(records: Any, slot: int, value: float, sign: float, squares: bool) -> None:
     """A value below LARGEST."""
     records[slot, COUNT] += sign
@@ -54,7 +54,7 @@ def add_number(records: Any, slot: int, value: float, sign: float, squares: bool
         add_to_squares(records, slot, SQUARES, sign * error)
 
 
-@njit(cache=True)
+@njit()
 def add_integer(records: Any, slot: int, value: int, sign: float, squares: bool) -> None:
     """An integer of more than 53 bits is two floats: its last 11 bits, and the rest."""
     low = value & 0x7FF
@@ -75,7 +75,7 @@ def add_integer(records: Any, slot: int, value: int, sign: float, squares: bool)
             add_to_squares(records, slot, SQUARES, sign * rest * rest)
 
 
-@njit(cache=True)
+@njit()
 def add_rare(records: Any, rare: Any, slot: int, value: float, sign: float) -> None:
     place = int(records[slot, RARE]) - 1
     records[slot, COUNT] += sign
@@ -96,7 +96,7 @@ def add_rare(records: Any, rare: Any, slot: int, value: float, sign: float) -> N
         add_to_squares(rare, place, at + CLASS_SQUARES, sign * error)
 
 
-@njit(cache=True)
+@njit()
 def add_rare_of_pane(records: Any, rare: Any, slot: int, pane: int, sign: float) -> None:
     place, other = int(records[slot, RARE]) - 1, int(records[pane, RARE]) - 1
     for at in range(CLASSES):
@@ -108,14 +108,14 @@ def add_rare_of_pane(records: Any, rare: Any, slot: int, pane: int, sign: float)
             add_to_squares(rare, place, begin + CLASS_SQUARES, sign * rare[other, at])
 
 
-@njit(cache=True, forceinline=True)
+@njit(forceinline=True)
 def read_total(records: Any, slot: int) -> float:
     """The sum of a record without rare values."""
     total, _, _ = tidy(records[slot, SUM], records[slot, SUM + 1], records[slot, SUM + 2])
     return total
 
 
-@njit(cache=True, forceinline=True)
+@njit(forceinline=True)
 def read_deviations(records: Any, slot: int) -> float:
     """Of a record without rare values: the sum of squared distances from the mean."""
     s0, s1, s2 = tidy(records[slot, SUM], records[slot, SUM + 1], records[slot, SUM + 2])
@@ -125,7 +125,7 @@ def read_deviations(records: Any, slot: int) -> float:
     return squared_deviations(records[slot, COUNT], s0, s1, s2, q0, q1, q2)
 
 
-@njit(cache=True)
+@njit()
 def read_rare(records: Any, rare: Any, slot: int) -> tuple[float, float, float]:
     """Sum, mean and squared distances of a record with rare values; the last negative if divided by 2**1120."""
     n, place = records[slot, COUNT], int(records[slot, RARE]) - 1
@@ -159,7 +159,7 @@ def read_rare(records: Any, rare: Any, slot: int) -> tuple[float, float, float]:
     return total, mean, -squared_deviations(n, s0, s1, s2, q0, q1, q2)
 
 
-@njit(cache=True)
+@njit()
 def finish_variance(deviations: float, n: float, spared: int, is_root: bool) -> float:
     """From squared distances, which are negative if divided by 2**1120, to variance or standard deviation."""
     divisor = n - spared
@@ -173,7 +173,7 @@ def finish_variance(deviations: float, n: float, spared: int, is_root: bool) -> 
     return found
 
 
-@njit(cache=True)
+@njit()
 def finish_variances(deviations: Floats, counts: Int64s, spared: int, is_root: bool) -> Floats:
     """float64[rows]"""
     found = np.empty(deviations.shape[0])

@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
 from cepheid.kernel.columns import Column, Flags, Floats, Int64s
 from cepheid.kernel.compiled.key_index import KeyIndex, find_row
+from cepheid.kernel.compiled.njit_options import njit
 from cepheid.kernel.expression import HostCall
 
 Evaluate = Callable[[HostCall, list[Int64s]], Column]
@@ -95,7 +95,7 @@ def no_answers() -> HostAnswers:
     return HostAnswers([], None)
 
 
-@njit(cache=True)
+@njit()
 def look_up(
     answers: Answers, call: int, row: npt.NDArray[Any], slot: int, facts_i: Int64s, facts_f: Floats, facts_valid: Flags
 ) -> bool:

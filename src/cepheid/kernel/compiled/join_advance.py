@@ -20,7 +20,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
+
+from cepheid.kernel.compiled.njit_options import njit
 
 TIME, COUNT, PARTITIONED, ENDLESS = range(4)
 NOTHING = -1
@@ -99,7 +100,7 @@ class Found(NamedTuple):
     matched: Any  # uint8[programs that emit leavers, at least 1; capacity]
 
 
-@njit(cache=True)
+@njit()
 def advance(
     log: Log, ends: Ends, arrivals: Arrivals, plan: Plan, scratch: JoinScratch, found: Found,
     base: int, stop: int, only_enters: bool,
@@ -278,7 +279,7 @@ def advance(
     return outcome
 
 
-@njit(cache=True)
+@njit()
 def settle(
     log: Log, ends: Ends, plan: Plan, scratch: JoinScratch, found: Found, program: int, accepted: Any,
     asks: bool, until: int,

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
 from cepheid.kernel.columns import Column, Int64s, as_cells
+from cepheid.kernel.compiled.njit_options import njit
 
 _EMPTY = -1
 
@@ -86,7 +86,7 @@ def _is_plain(columns: list[Column]) -> bool:
     return len(columns) == 1 and columns[0].valid is None and columns[0].values.dtype == np.int64
 
 
-@njit(cache=True)
+@njit()
 def _hash_cells(row: Int64s) -> np.int64:
     mixed = np.uint64(0x9E3779B97F4A7C15)
     for cell in row:
@@ -95,7 +95,7 @@ def _hash_cells(row: Int64s) -> np.int64:
     return np.int64(mixed & np.uint64(0x7FFFFFFFFFFFFFFF))
 
 
-@njit(cache=True)
+@njit()
 def find_row(row: Int64s, slots: Int64s, keys: npt.NDArray[np.int64]) -> int:
     """The number of a row of cells (the last one says which are null), -1 if it has none."""
     slot = _hash_cells(row) & (slots.shape[0] - 1)
@@ -112,7 +112,7 @@ def find_row(row: Int64s, slots: Int64s, keys: npt.NDArray[np.int64]) -> int:
     return -1
 
 
-@njit(cache=True)
+@njit()
 def _number_cells(
     cells: npt.NDArray[np.int64], slots: Int64s, keys: npt.NDArray[np.int64], count: int, numbers: Int64s
 ) -> tuple[Int64s, npt.NDArray[np.int64], int]:
@@ -146,7 +146,7 @@ def _number_cells(
     return slots, keys, count
 
 
-@njit(cache=True)
+@njit()
 def _number_values(
     values: Int64s, slots: Int64s, keys: npt.NDArray[np.int64], count: int, numbers: Int64s
 ) -> tuple[Int64s, npt.NDArray[np.int64], int]:
@@ -181,14 +181,14 @@ def _number_values(
     return slots, keys, count
 
 
-@njit(cache=True)
+@njit()
 def _find_cells(cells: npt.NDArray[np.int64], slots: Int64s, keys: npt.NDArray[np.int64], numbers: Int64s) -> None:
     last = cells.shape[1] - 1
     for i in range(cells.shape[0]):
         numbers[i] = find_row(cells[i], slots, keys) if cells[i, last] == 0 else _EMPTY
 
 
-@njit(cache=True)
+@njit()
 def _find_values(values: Int64s, slots: Int64s, keys: npt.NDArray[np.int64], numbers: Int64s) -> None:
     """`_find_cells` for keys of one whole number each, none of them null."""
     mask = slots.shape[0] - 1
@@ -200,7 +200,7 @@ def _find_values(values: Int64s, slots: Int64s, keys: npt.NDArray[np.int64], num
         numbers[i] = slots[slot]
 
 
-@njit(cache=True, forceinline=True)
+@njit(forceinline=True)
 def _hash_value(value: int) -> np.int64:
     """`_hash_cells` of a key of one value that is not null."""
     mixed = (np.uint64(0x9E3779B97F4A7C15) ^ np.uint64(value)) * np.uint64(0xBF58476D1CE4E5B9)
@@ -210,7 +210,7 @@ def _hash_value(value: int) -> np.int64:
     return np.int64(mixed & np.uint64(0x7FFFFFFFFFFFFFFF))
 
 
-@njit(cache=True)
+@njit()
 def _widen_slots(keys: npt.NDArray[np.int64], count: int, size: int) -> Int64s:
     slots = np.full(size, _EMPTY, dtype=np.int64)
     for number in range(count):

@@ -10,9 +10,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from cepheid.kernel.columns import Column, Flags, Int64s, Interner
+from cepheid.kernel.compiled.njit_options import njit
 from cepheid.kernel.compiled.window_aggregates.banks import make_banks
 from cepheid.kernel.compiled.window_steps import ADD, CLEAR, EMIT, StepList
 from cepheid.kernel.matches import Matches
@@ -43,7 +43,7 @@ def aggregate_matches(
     return answers
 
 
-@njit(cache=True)
+@njit()
 def _write_steps(chosen: Flags, asked: Flags, begins: Int64s, ends: Int64s) -> Any:
     """Steps and items of the one slot that all matches use in turn, and how many answers there are."""
     steps = np.empty(2 * chosen.shape[0] + begins.shape[0], dtype=np.uint8)

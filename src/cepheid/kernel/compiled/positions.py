@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
 from cepheid.errors import InvalidQuery
 from cepheid.kernel.columns import Int64s
+from cepheid.kernel.compiled.njit_options import njit
 from cepheid.kernel.expression import Position
 
 MOST_VARIABLES = 62
@@ -40,7 +40,7 @@ def tabulate_positions(positions: list[Position], variables: tuple[str, ...]) ->
     return table
 
 
-@njit(cache=True, forceinline=True)
+@njit(forceinline=True)
 def find_logical(table: Any, row: int, labels: Any, begin: int, end: int) -> int:
     """Index of the event among labels[begin:end] (the match so far) before the shift; -1 if there is none."""
     members, first, offset = table[row, 0], table[row, 2], table[row, 3]
@@ -63,7 +63,7 @@ def find_logical(table: Any, row: int, labels: Any, begin: int, end: int) -> int
     return MISSING
 
 
-@njit(cache=True)
+@njit()
 def navigate_matches(table: Any, row: int, labels: Any, begins: Int64s, ends: Int64s) -> Int64s:
     """int64[matches]: for each match, whose events have labels[begins[m]:ends[m]], the index of the event."""
     found = np.empty(begins.shape[0], dtype=np.int64)
@@ -72,7 +72,7 @@ def navigate_matches(table: Any, row: int, labels: Any, begins: Int64s, ends: In
     return found
 
 
-@njit(cache=True)
+@njit()
 def find_in_matches(wanted: Int64s, events: Int64s, begins: Int64s, ends: Int64s) -> Int64s:
     """int64[n]: where among the ascending events[begins[i]:ends[i]] the wanted event is; -1 if it is not there."""
     found = np.full(wanted.shape[0], MISSING, dtype=np.int64)

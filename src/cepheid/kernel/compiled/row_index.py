@@ -12,10 +12,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
-from numba import njit
 
 from cepheid.kernel.columns import Column, Int64s, Interner, kind_of, read_column
 from cepheid.kernel.compiled.key_index import KeyIndex
+from cepheid.kernel.compiled.njit_options import njit
 from cepheid.kernel.compiled.text_index import TextIndex
 
 KeyColumns = list[pa.ChunkedArray]
@@ -126,7 +126,7 @@ class RowIndex:
         return events, self._rows[places]
 
 
-@njit(cache=True)
+@njit()
 def group_rows(numbers: Int64s, count: int) -> tuple[Int64s, Int64s]:
     """starts: int64[count + 1], rows: int64[...]: where a number occurs is rows[starts[number]:starts[number + 1]]."""
     starts = np.zeros(count + 1, dtype=np.int64)
@@ -144,7 +144,7 @@ def group_rows(numbers: Int64s, count: int) -> tuple[Int64s, Int64s]:
     return starts, rows
 
 
-@njit(cache=True)
+@njit()
 def match_ranges(numbers: Int64s, starts: Int64s, counts: Int64s) -> tuple[Int64s, Int64s]:
     """int64[m], int64[m]: event i with each of starts[n] ... starts[n] + counts[n] - 1, n its number if not -1."""
     total = 0

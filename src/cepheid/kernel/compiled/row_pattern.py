@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
 from cepheid.errors import MatchFailure, PatternTooCostly
 from cepheid.kernel.automaton import AT_START, RUN, SPLIT, Automaton, build_automaton, find_beginnings
@@ -25,6 +24,7 @@ from cepheid.kernel.compiled.cell_store import CellStore, GrowingRows, append_ti
 from cepheid.kernel.compiled.columnar import Values, find_true
 from cepheid.kernel.compiled.evaluate import Cells, build_machine, check_trouble
 from cepheid.kernel.compiled.host_answers import Evaluate, HostAnswers
+from cepheid.kernel.compiled.njit_options import njit
 from cepheid.kernel.compiled.pattern_aggregates import TABLE_WIDTH, count_rare, make_sums, tabulate_aggregates
 from cepheid.kernel.compiled.positions import tabulate_positions
 from cepheid.kernel.compiled.register_code import CodeWriter
@@ -377,7 +377,7 @@ def group_by_key(keys: Int64s, base: int, key_count: int) -> FreshEvents:
     return FreshEvents(ordered[changes[:-1]], order + base, changes[:-1], changes[1:])
 
 
-@njit(cache=True)
+@njit()
 def _sort_by_key(keys: Int64s, base: int, key_count: int) -> Any:
     starts = np.zeros(key_count + 1, dtype=np.int64)
     for key in keys:
@@ -512,7 +512,7 @@ def _raise_status(status: int, program: RowPatternProgram) -> None:
         )
 
 
-@njit(cache=True)
+@njit()
 def _link_events(
     keys: Int64s, order: Int64s, begins: Int64s, ends: Int64s, following: Int64s, preceding: Int64s,
     oldest: Int64s, newest: Int64s, start: Int64s,
@@ -535,7 +535,7 @@ def _link_events(
         newest[key] = last
 
 
-@njit(cache=True)
+@njit()
 def _read_before(values: Any, valid: Any, preceding: Int64s, base: int, count: int, steps: int) -> Any:
     """The values of a column so many events before each new one, and where there are any."""
     found = np.zeros(count, dtype=values.dtype)
@@ -552,7 +552,7 @@ def _read_before(values: Any, valid: Any, preceding: Int64s, base: int, count: i
     return found, is_known
 
 
-@njit(cache=True)
+@njit()
 def _place_starts(keys: Int64s, past: Any, start: Int64s) -> None:
     start[:] = -1
     for event in range(keys.shape[0]):
@@ -560,7 +560,7 @@ def _place_starts(keys: Int64s, past: Any, start: Int64s) -> None:
             start[keys[event]] = event
 
 
-@njit(cache=True)
+@njit()
 def _mark_live(following: Int64s, oldest: Int64s, start: Int64s, needed: Any, past: Any) -> None:
     for key in range(oldest.shape[0]):
         event = oldest[key]

@@ -13,10 +13,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from cepheid.kernel.columns import Int64s
 from cepheid.kernel.compiled.array_table import fetch_row, int_table, ints
+from cepheid.kernel.compiled.njit_options import njit
 from cepheid.kernel.compiled.sequence_automaton import (
     ANY,
     AT_ONCE,
@@ -102,14 +102,14 @@ DONE, NO_ROOM, OVER_LIMIT = range(3)
 AHEAD = 12  # so many events before a run is looked at, its row is asked for
 
 
-@njit(cache=True)
+@njit()
 def room_needed(tables: Int64s, key: int) -> int:
     """The most runs, elements and matches that one event of the key can add."""
     numbers = ints(tables, NUMBERS)
     return (int_table(tables, KEYS)[key, 2 * numbers[LISTS]] + 2) * (numbers[WIDEST] + 2) + 4
 
 
-@njit(cache=True)
+@njit()
 def advance(keys: Int64s, plays: Int64s, base: int, begin: int, tables: Int64s) -> Any:
     """Take in the events from `begin` on; gives how far it came, and why it stopped."""
     numbers, counters, times = ints(tables, NUMBERS), ints(tables, COUNTERS), ints(tables, TIMES)
@@ -213,7 +213,7 @@ def advance(keys: Int64s, plays: Int64s, base: int, begin: int, tables: Int64s) 
     return keys.shape[0], DONE
 
 
-@njit(cache=True)
+@njit()
 def chain_absences(tables: Int64s, key: int, played: int, event: int) -> None:
     """Remember the events that may end an absence which is judged later."""
     numbers, judged, lists = ints(tables, NUMBERS), int_table(tables, JUDGED), int_table(tables, KEYS)
@@ -228,7 +228,7 @@ def chain_absences(tables: Int64s, key: int, played: int, event: int) -> None:
             lists[key, first + chain] = event
 
 
-@njit(cache=True)
+@njit()
 def chain_kept(tables: Int64s, keys: Int64s, plays: Int64s) -> None:
     """The same for events that a snapshot kept."""
     for event in range(keys.shape[0]):
@@ -236,7 +236,7 @@ def chain_kept(tables: Int64s, keys: Int64s, plays: Int64s) -> None:
             chain_absences(tables, keys[event], plays[event], event)
 
 
-@njit(cache=True)
+@njit()
 def begin_run(tables: Int64s, key: int, played: int, event: int) -> None:
     """Let an event begin a run; with skip_till_any one for each step it can play."""
     numbers, bounds = ints(tables, NUMBERS), ints(tables, EDGE_BOUNDS)
@@ -258,7 +258,7 @@ def begin_run(tables: Int64s, key: int, played: int, event: int) -> None:
 # --- CONSUME MATCHED -------------------------------------------------------------------------------------
 
 
-@njit(cache=True)
+@njit()
 def try_match(tables: Int64s, run: int, edge: int, event: int, found: bool) -> bool:
     """Keep what the edge makes of the run in BEST, if it is a match and began before the one there."""
     copy_run(tables, SPARE, run)
@@ -270,7 +270,7 @@ def try_match(tables: Int64s, run: int, edge: int, event: int, found: bool) -> b
     return True
 
 
-@njit(cache=True)
+@njit()
 def find_winner(tables: Int64s, key: int, played: int, event: int) -> bool:
     """Does the event complete a match?  The one that began first is left in BEST."""
     runs, numbers, now = int_table(tables, RUNS), ints(tables, NUMBERS), ints(tables, TIMES)[event]
@@ -285,7 +285,7 @@ def find_winner(tables: Int64s, key: int, played: int, event: int) -> bool:
     return try_edges(tables, EMPTY, numbers[STATES] + 1, played, event, found)
 
 
-@njit(cache=True)
+@njit()
 def try_edges(tables: Int64s, run: int, state: int, played: int, event: int, found: bool) -> bool:
     barred = int_table(tables, RUNS)[run, FLAGS] & BARRED
     if ints(tables, NUMBERS)[MODE] == ANY:
@@ -303,7 +303,7 @@ def try_edges(tables: Int64s, run: int, state: int, played: int, event: int, fou
     return found
 
 
-@njit(cache=True)
+@njit()
 def take_away(tables: Int64s, key: int, event: int) -> None:
     """Give out the match in BEST; runs that hold one of its events end."""
     emit(tables, BEST, 0)
@@ -324,7 +324,7 @@ def take_away(tables: Int64s, key: int, event: int) -> None:
             run = after
 
 
-@njit(cache=True)
+@njit()
 def shares_event(tables: Int64s, run: int, gone: Int64s) -> bool:
     runs, nodes = int_table(tables, RUNS), int_table(tables, NODES)
     for variable in range(ints(tables, NUMBERS)[VARIABLES]):
@@ -338,7 +338,7 @@ def shares_event(tables: Int64s, run: int, gone: Int64s) -> bool:
     return False
 
 
-@njit(cache=True)
+@njit()
 def is_among(event: int, events: Int64s) -> bool:
     """events: ascending."""
     place = np.searchsorted(events, event)
@@ -348,7 +348,7 @@ def is_among(event: int, events: Int64s) -> bool:
 # --- LIMIT PARTIALS --------------------------------------------------------------------------------------
 
 
-@njit(cache=True)
+@njit()
 def keep_limit(tables: Int64s, key: int, now: int) -> bool:
     """Drop the oldest partial matches of a key if there are too many; False: that is refused."""
     numbers, lists = ints(tables, NUMBERS), int_table(tables, KEYS)
@@ -364,7 +364,7 @@ def keep_limit(tables: Int64s, key: int, now: int) -> bool:
     return True
 
 
-@njit(cache=True)
+@njit()
 def drop_oldest(tables: Int64s, key: int) -> None:
     runs, lists = int_table(tables, RUNS), int_table(tables, KEYS)
     oldest, state_of, before_it = -1, 0, -1
@@ -382,7 +382,7 @@ def drop_oldest(tables: Int64s, key: int) -> None:
 # --- what time decides -----------------------------------------------------------------------------------
 
 
-@njit(cache=True)
+@njit()
 def drop_expired(tables: Int64s, key: int, state: int, now: int) -> int:
     """Runs of a list whose deadline is before `now` leave; gives the earliest deadline of those that stay."""
     runs = int_table(tables, RUNS)
@@ -400,7 +400,7 @@ def drop_expired(tables: Int64s, key: int, state: int, now: int) -> int:
     return earliest
 
 
-@njit(cache=True)
+@njit()
 def settle(tables: Int64s, horizon: int) -> None:
     """What ran out of time before the horizon is reported: absences are proved, partial matches have timed out."""
     numbers = ints(tables, NUMBERS)

@@ -12,12 +12,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
 from cepheid.kernel.columns import Events, Int64s
 from cepheid.kernel.compiled.cell_store import GrowingRows
 from cepheid.kernel.compiled.evaluate import Cells, Machine, holds
-from cepheid.kernel.compiled.njit_options import njit_no_refcount
+from cepheid.kernel.compiled.njit_options import njit, njit_no_refcount
 from cepheid.kernel.compiled.register_code import CodeWriter
 from cepheid.kernel.compiled.sequence_automaton import NEVER
 from cepheid.kernel.expression import Expression, list_cells
@@ -133,7 +132,7 @@ def _fits_jointly(
     return True
 
 
-@njit(cache=True)
+@njit()
 def _chain_events(
     keys: Int64s, plays: Int64s, base: int, plan: ChainPlan, machine: Machine, cells: Cells, times: Int64s,
     links: Any, entries: Any, heads: Any,
@@ -191,7 +190,7 @@ def _chain_events(
     return found[:count]
 
 
-@njit(cache=True)
+@njit()
 def _store(found: Any, count: int, bound: Int64s) -> Any:
     if count == found.shape[0]:
         wider = np.empty((2 * count, found.shape[1]), dtype=np.int64)

@@ -10,10 +10,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from cepheid.kernel.columns import Flags, Int64s
 from cepheid.kernel.compiled.array_table import int_table, ints
+from cepheid.kernel.compiled.njit_options import njit
 from cepheid.kernel.compiled.sequence_automaton import LISTS, NEVER, VARIABLES
 from cepheid.kernel.compiled.sequence_runs import (
     BOUND,
@@ -41,7 +41,7 @@ from cepheid.kernel.compiled.sequence_runs import (
 )
 
 
-@njit(cache=True)
+@njit()
 def count_events(tables: Int64s, rows: int, run: int) -> int:
     """How many events a run holds; `rows`: RUNS, or FOUND for matches."""
     runs, nodes, repeated = int_table(tables, rows), int_table(tables, NODES), ints(tables, REPEATED)
@@ -56,7 +56,7 @@ def count_events(tables: Int64s, rows: int, run: int) -> int:
     return count
 
 
-@njit(cache=True)
+@njit()
 def fill_events(tables: Int64s, rows: int, run: int, events: Int64s, labels: Int64s) -> None:
     """The events of a run in order, with their variables."""
     runs, nodes, repeated = int_table(tables, rows), int_table(tables, NODES), ints(tables, REPEATED)
@@ -80,7 +80,7 @@ def fill_events(tables: Int64s, rows: int, run: int, events: Int64s, labels: Int
         events[place], labels[place] = event, variable
 
 
-@njit(cache=True)
+@njit()
 def list_events(tables: Int64s, rows: int, run: int) -> Any:
     count = count_events(tables, rows, run)
     events, labels = np.empty(count, dtype=np.int64), np.empty(count, dtype=np.int64)
@@ -88,7 +88,7 @@ def list_events(tables: Int64s, rows: int, run: int) -> Any:
     return events, labels
 
 
-@njit(cache=True)
+@njit()
 def is_before(tables: Int64s, left: int, right: int) -> bool:
     """Did the left run begin first?  Of runs with the same first event, the one with the earlier events did."""
     runs = int_table(tables, RUNS)
@@ -108,7 +108,7 @@ def is_before(tables: Int64s, left: int, right: int) -> bool:
     return False
 
 
-@njit(cache=True)
+@njit()
 def count_found(tables: Int64s, count: int) -> Int64s:
     """int64[matches]: where the events of each match end."""
     ends = np.empty(count, dtype=np.int64)
@@ -119,7 +119,7 @@ def count_found(tables: Int64s, count: int) -> Int64s:
     return ends
 
 
-@njit(cache=True)
+@njit()
 def expand_found(tables: Int64s, ends: Int64s) -> Any:
     """Events, labels, starts and fates (1: timed out) of the matches."""
     found = int_table(tables, FOUND)
@@ -139,7 +139,7 @@ def expand_found(tables: Int64s, ends: Int64s) -> Any:
 # --- snapshots -------------------------------------------------------------------------------------------
 
 
-@njit(cache=True)
+@njit()
 def mark_held(tables: Int64s, horizon: int, marked: Flags) -> None:
     """Mark the events of all runs whose time is not over at the horizon."""
     runs, lists = int_table(tables, RUNS), int_table(tables, KEYS)
@@ -154,7 +154,7 @@ def mark_held(tables: Int64s, horizon: int, marked: Flags) -> None:
                 run = runs[run, LINK]
 
 
-@njit(cache=True)
+@njit()
 def write_runs(tables: Int64s, horizon: int, places: Int64s, written: Int64s) -> int:
     """Tell all runs whose time is not over; gives the length, and leaves out what `written` is too short for."""
     runs, lists = int_table(tables, RUNS), int_table(tables, KEYS)
@@ -178,7 +178,7 @@ def write_runs(tables: Int64s, horizon: int, places: Int64s, written: Int64s) ->
     return length
 
 
-@njit(cache=True)
+@njit()
 def count_written(written: Int64s) -> Any:
     """How many runs are run_flags, and how many events of runs."""
     runs, events, at = 0, 0, 0
@@ -189,7 +189,7 @@ def count_written(written: Int64s) -> Any:
     return runs, events
 
 
-@njit(cache=True)
+@njit()
 def read_runs(tables: Int64s, written: Int64s, keys: Int64s) -> None:
     """Put the runs that were run_flags where they were."""
     at = 0
@@ -205,7 +205,7 @@ def read_runs(tables: Int64s, written: Int64s, keys: Int64s) -> None:
         at += 3 + 2 * count
 
 
-@njit(cache=True)
+@njit()
 def compact_nodes(tables: Int64s, used: int) -> int:
     """Drop the elements that no run holds any more; gives how many are left."""
     runs, nodes, lists = int_table(tables, RUNS), int_table(tables, NODES), int_table(tables, KEYS)

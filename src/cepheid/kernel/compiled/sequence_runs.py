@@ -16,7 +16,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from cepheid.kernel.columns import Int64s
 from cepheid.kernel.compiled.array_table import (
@@ -31,6 +30,7 @@ from cepheid.kernel.compiled.array_table import (
 )
 from cepheid.kernel.compiled.evaluate import Cells, Machine, holds
 from cepheid.kernel.compiled.exact_sums import RARE
+from cepheid.kernel.compiled.njit_options import njit
 from cepheid.kernel.compiled.pattern_aggregates import (
     BY,
     COLUMN,
@@ -95,7 +95,7 @@ RESERVED = 3
 # --- lists -----------------------------------------------------------------------------------------------
 
 
-@njit(cache=True)
+@njit()
 def allocate(tables: Int64s) -> int:
     counters = ints(tables, COUNTERS)
     run = counters[FREE]
@@ -107,14 +107,14 @@ def allocate(tables: Int64s) -> int:
     return run
 
 
-@njit(cache=True)
+@njit()
 def release(tables: Int64s, run: int) -> None:
     counters = ints(tables, COUNTERS)
     int_table(tables, RUNS)[run, LINK] = counters[FREE]
     counters[FREE] = run
 
 
-@njit(cache=True)
+@njit()
 def unlink(tables: Int64s, key: int, state: int, before: int, run: int) -> None:
     """Take a run out of its list; `before` is the one in front of it, -1 if there is none."""
     runs, lists = int_table(tables, RUNS), int_table(tables, KEYS)
@@ -127,7 +127,7 @@ def unlink(tables: Int64s, key: int, state: int, before: int, run: int) -> None:
         lists[key, 2 * state + 1] = before
 
 
-@njit(cache=True)
+@njit()
 def emit(tables: Int64s, run: int, flags_of_match: int) -> None:
     """Give out the run; a copy, since the run may go on."""
     runs, found, counters = int_table(tables, RUNS), int_table(tables, FOUND), ints(tables, COUNTERS)
@@ -138,7 +138,7 @@ def emit(tables: Int64s, run: int, flags_of_match: int) -> None:
     counters[FOUND_ROWS] = count + 1
 
 
-@njit(cache=True)
+@njit()
 def forget(tables: Int64s, key: int, state: int, run: int) -> None:
     """The run is out of its list and gone."""
     numbers, lists = ints(tables, NUMBERS), int_table(tables, KEYS)
@@ -150,7 +150,7 @@ def forget(tables: Int64s, key: int, state: int, run: int) -> None:
     release(tables, run)
 
 
-@njit(cache=True)
+@njit()
 def expire(tables: Int64s, key: int, state: int, run: int) -> None:
     """The time of a run is over, and it is out of its list: a proof of absence, a partial match, or nothing."""
     numbers = ints(tables, NUMBERS)
@@ -161,7 +161,7 @@ def expire(tables: Int64s, key: int, state: int, run: int) -> None:
     forget(tables, key, state, run)
 
 
-@njit(cache=True)
+@njit()
 def drop_old(tables: Int64s, key: int, state: int, now: int) -> None:
     """What is too old at the head of a list leaves."""
     runs, lists = int_table(tables, RUNS), int_table(tables, KEYS)
@@ -172,7 +172,7 @@ def drop_old(tables: Int64s, key: int, state: int, now: int) -> None:
         run = lists[key, 2 * state]
 
 
-@njit(cache=True)
+@njit()
 def put(tables: Int64s, key: int, state: int, run: int, now: int) -> None:
     """Append a run to a list; what is too old in front leaves."""
     drop_old(tables, key, state, now)
@@ -197,7 +197,7 @@ def put(tables: Int64s, key: int, state: int, run: int, now: int) -> None:
         counters[EARLIEST] = runs[run, DEADLINE]
 
 
-@njit(cache=True)
+@njit()
 def copy_run(tables: Int64s, target: int, source: int) -> None:
     runs = int_table(tables, RUNS)
     for column in range(runs.shape[1]):
@@ -212,7 +212,7 @@ def copy_run(tables: Int64s, target: int, source: int) -> None:
                 move_rare(sums, row, row)
 
 
-@njit(cache=True)
+@njit()
 def clear_run(tables: Int64s, run: int, event: int, time: int) -> None:
     """A run that has bound nothing yet, and will begin with the event."""
     runs, within = int_table(tables, RUNS), ints(tables, NUMBERS)[WITHIN]
@@ -230,12 +230,12 @@ def clear_run(tables: Int64s, run: int, event: int, time: int) -> None:
             clear_sums(sums, run * count + aggregate)
 
 
-@njit(cache=True, forceinline=True)
+@njit(forceinline=True)
 def sums_of(tables: Int64s) -> Sums:
     return Sums(int_table(tables, SUMS_I), float_table(tables, SUMS_F), float_table(tables, SUMS_RARE))
 
 
-@njit(cache=True, forceinline=True)
+@njit(forceinline=True)
 def cells_of(tables: Int64s) -> Cells:
     return Cells(
         int_table(tables, CELLS_I), flag_table(tables, CELLS_I_VALID), float_table(tables, CELLS_F),
@@ -243,7 +243,7 @@ def cells_of(tables: Int64s) -> Cells:
     )  # fmt: skip
 
 
-@njit(cache=True, forceinline=True)
+@njit(forceinline=True)
 def machine_of(tables: Int64s) -> Machine:
     return Machine(
         small_table(tables, CODE), small_ints(tables, CODE_BOUNDS), ints(tables, CODE_INTEGERS),
@@ -256,7 +256,7 @@ def machine_of(tables: Int64s) -> Machine:
 # --- conditions ------------------------------------------------------------------------------------------
 
 
-@njit(cache=True)
+@njit()
 def walk_back(nodes: Any, node: int, variable: int, steps: int) -> int:
     """The element `steps` before the last one of a variable, from the end of a chain; -1 if there is none."""
     while node >= 0:
@@ -268,7 +268,7 @@ def walk_back(nodes: Any, node: int, variable: int, steps: int) -> int:
     return -1
 
 
-@njit(cache=True)
+@njit()
 def count_elements(nodes: Any, node: int, variable: int) -> int:
     count = 0
     while node >= 0:
@@ -277,7 +277,7 @@ def count_elements(nodes: Any, node: int, variable: int) -> int:
     return count
 
 
-@njit(cache=True)
+@njit()
 def locate(tables: Int64s, run: int, position: int, tested: int, event: int) -> int:
     """The event that a position stands for, with `event` bound to variable `tested`; -1 if there is none."""
     places, runs = int_table(tables, POSITION_TABLE), int_table(tables, RUNS)
@@ -307,7 +307,7 @@ def locate(tables: Int64s, run: int, position: int, tested: int, event: int) -> 
     return walk_back(nodes, tail, variable, offset)
 
 
-@njit(cache=True)
+@njit()
 def is_new(tables: Int64s, run: int, aggregate: int, event: int) -> bool:
     """DISTINCT: has no element before the same value?"""
     table = int_table(tables, AGGREGATES)
@@ -330,14 +330,14 @@ def is_new(tables: Int64s, run: int, aggregate: int, event: int) -> bool:
     return True
 
 
-@njit(cache=True)
+@njit()
 def add_element(tables: Int64s, aggregate: int, row: int, event: int) -> None:
     """A rare record has the number of its row."""
     table, ranks = int_table(tables, AGGREGATES), ints(tables, RANKS)
     add_event(table, aggregate, row, event, sums_of(tables), row, cells_of(tables), ranks)
 
 
-@njit(cache=True)
+@njit()
 def read_facts(tables: Int64s, run: int, condition: int, tested: int, event: int) -> None:
     """Write the aggregates that a condition reads into the machine's facts."""
     bounds, facts, table = ints(tables, FACT_BOUNDS), ints(tables, FACTS), int_table(tables, AGGREGATES)
@@ -356,7 +356,7 @@ def read_facts(tables: Int64s, run: int, condition: int, tested: int, event: int
         read_aggregate(table, aggregate, row, sums, cells, slot, machine)
 
 
-@njit(cache=True)
+@njit()
 def all_hold(tables: Int64s, run: int, tested: int, event: int) -> bool:
     """Do the conditions that name a variable hold for an event, as far as all that they name is bound?"""
     by_variable = ints(tables, CONDITION_BOUNDS)
@@ -378,7 +378,7 @@ def all_hold(tables: Int64s, run: int, tested: int, event: int) -> bool:
     return True
 
 
-@njit(cache=True)
+@njit()
 def fits_edge(tables: Int64s, run: int, edge: int, played: int, event: int) -> bool:
     edges, bounds = int_table(tables, EDGES), ints(tables, CONDITION_BOUNDS)
     variable = edges[edge, VARIABLE]
@@ -389,7 +389,7 @@ def fits_edge(tables: Int64s, run: int, edge: int, played: int, event: int) -> b
     return bounds[variable] == bounds[variable + 1] or all_hold(tables, run, variable, event)
 
 
-@njit(cache=True)
+@njit()
 def bind_event(tables: Int64s, run: int, variable: int, event: int) -> None:
     """The event becomes one of the run's."""
     runs, table = int_table(tables, RUNS), int_table(tables, AGGREGATES)
@@ -416,7 +416,7 @@ def bind_event(tables: Int64s, run: int, variable: int, event: int) -> None:
 # --- absences --------------------------------------------------------------------------------------------
 
 
-@njit(cache=True)
+@njit()
 def is_ended(tables: Int64s, run: int, state: int, played: int, event: int) -> bool:
     """Is the event one that must not come while the run rests in the state?"""
     hit = played & ints(tables, WATCHED)[state]
@@ -429,7 +429,7 @@ def is_ended(tables: Int64s, run: int, state: int, played: int, event: int) -> b
     return False
 
 
-@njit(cache=True)
+@njit()
 def passes_walked(tables: Int64s, run: int, before: int, after: int) -> bool:
     """Judge absences that were held against later events, now that `after` items are decided instead of `before`."""
     runs, judged, repeated = int_table(tables, RUNS), int_table(tables, JUDGED), ints(tables, REPEATED)
@@ -455,7 +455,7 @@ def passes_walked(tables: Int64s, run: int, before: int, after: int) -> bool:
     return True
 
 
-@njit(cache=True)
+@njit()
 def passes_start(tables: Int64s, run: int, time: int) -> bool:
     """Nothing that must not be there before the first event, from the last event's time - WITHIN on."""
     judged, numbers = int_table(tables, JUDGED), ints(tables, NUMBERS)
@@ -474,7 +474,7 @@ def passes_start(tables: Int64s, run: int, time: int) -> bool:
 # --- moves -----------------------------------------------------------------------------------------------
 
 
-@njit(cache=True)
+@njit()
 def take_edge(tables: Int64s, run: int, edge: int, event: int) -> Any:
     """Bind the event along an edge; gives the state reached (NOWHERE if none), whether it is a match, and whether the
     absences that are judged on the way hold."""
@@ -489,7 +489,7 @@ def take_edge(tables: Int64s, run: int, edge: int, event: int) -> Any:
     return target, accepts, passes
 
 
-@njit(cache=True)
+@njit()
 def wait_or_emit(tables: Int64s, key: int, run: int, now: int) -> None:
     """A match: give it out, or let a copy of it wait for the end of an absence."""
     pending = ints(tables, NUMBERS)[PENDING]
@@ -503,7 +503,7 @@ def wait_or_emit(tables: Int64s, key: int, run: int, now: int) -> None:
     put(tables, key, pending, waiting, now)
 
 
-@njit(cache=True)
+@njit()
 def follow_edge(tables: Int64s, key: int, run: int, edge: int, event: int) -> None:
     """Move a run that is in no list along an edge that the event fits."""
     now = ints(tables, TIMES)[event]
@@ -516,7 +516,7 @@ def follow_edge(tables: Int64s, key: int, run: int, edge: int, event: int) -> No
         release(tables, run)
 
 
-@njit(cache=True)
+@njit()
 def choose_edges(tables: Int64s, run: int, state: int, played: int, event: int) -> Any:
     """The edge to itself that the event fits, and the first other one; -1 where there is none."""
     edges, bounds = int_table(tables, EDGES), ints(tables, EDGE_BOUNDS)
@@ -532,7 +532,7 @@ def choose_edges(tables: Int64s, run: int, state: int, played: int, event: int) 
     return again, further
 
 
-@njit(cache=True)
+@njit()
 def offer_event(tables: Int64s, key: int, state: int, run: int, played: int, event: int) -> bool:
     """Offer an event to a run that is in a list; does the run stay there?
 
@@ -563,7 +563,7 @@ def offer_event(tables: Int64s, key: int, state: int, run: int, played: int, eve
     return again >= 0
 
 
-@njit(cache=True)
+@njit()
 def visit(tables: Int64s, key: int, state: int, played: int, event: int, takes: bool) -> None:
     """Show an event to all runs of a list; `takes`: they may bind it."""
     runs, lists, numbers = int_table(tables, RUNS), int_table(tables, KEYS), ints(tables, NUMBERS)

@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-from numba import njit
 
 from cepheid.kernel.columns import Int64s
+from cepheid.kernel.compiled.njit_options import njit
 
 Bytes = npt.NDArray[np.uint8]
 
@@ -104,7 +104,7 @@ def _locked(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return array
 
 
-@njit(cache=True)
+@njit()
 def _hash_bytes(content: Bytes, begin: int, end: int) -> np.int64:
     """Eight bytes at a time, as text is mostly short; the length distinguishes "a" from "a" and a zero byte."""
     mixed = np.uint64(0x9E3779B97F4A7C15) ^ np.uint64(end - begin)
@@ -121,7 +121,7 @@ def _hash_bytes(content: Bytes, begin: int, end: int) -> np.int64:
     return np.int64(mixed & np.uint64(0x7FFFFFFFFFFFFFFF))
 
 
-@njit(cache=True)
+@njit()
 def _is_same(content: Bytes, begin: int, end: int, number: int, ends: Int64s, known: Bytes) -> bool:
     start = ends[number]
     if ends[number + 1] - start != end - begin:
@@ -132,7 +132,7 @@ def _is_same(content: Bytes, begin: int, end: int, number: int, ends: Int64s, kn
     return True
 
 
-@njit(cache=True)
+@njit()
 def _find_slot(
     hashed: np.int64, content: Bytes, begin: int, end: int, slots: Int64s, ends: Int64s, known: Bytes
 ) -> int:
@@ -147,7 +147,7 @@ def _find_slot(
     return slot
 
 
-@njit(cache=True)
+@njit()
 def _widen_slots(hashes: Int64s, count: int, size: int) -> Int64s:
     slots = np.full(size, _EMPTY, dtype=np.int64)
     for number in range(count):
@@ -158,7 +158,7 @@ def _widen_slots(hashes: Int64s, count: int, size: int) -> Int64s:
     return slots
 
 
-@njit(cache=True)
+@njit()
 def _find_bytes(begins: Int64s, content: Bytes, slots: Int64s, ends: Int64s, known: Bytes, numbers: Int64s) -> None:
     """Three passes instead of one, so that the processor can wait for the memory of many texts at a time."""
     count, mask = numbers.shape[0], slots.shape[0] - 1
@@ -176,7 +176,7 @@ def _find_bytes(begins: Int64s, content: Bytes, slots: Int64s, ends: Int64s, kno
             numbers[i] = found & _NUMBER_BITS if found != _EMPTY else _EMPTY
 
 
-@njit(cache=True)
+@njit()
 def _number_bytes(
     begins: Int64s,
     content: Bytes,

@@ -16,7 +16,10 @@ from typing import Any, TypeVar, cast
 
 from numba import njit
 
+from cepheid.kernel_cache import stamp_compiled, stamp_files
+
 Function = TypeVar("Function", bound=Callable[..., Any])
+STAMP = stamp_files(Path(__file__).parent, *(Path(__file__).parent.parent / name for name in ("layout.py", "tally.py")))
 OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False}
 ONLY_FROM_KERNELS: dict[str, Any] = {**OPTIONS, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
@@ -24,11 +27,7 @@ ONLY_FROM_KERNELS: dict[str, Any] = {**OPTIONS, "no_cpython_wrapper": True, "no_
 def kernel(function: Function) -> Function:
     """What Python calls."""
     compiled = njit(cache=True, **OPTIONS)(function)
-    # Numba checks only the kernel's own file to see whether its cache is stale; the functions it calls are in others
-    index: Any = getattr(getattr(compiled, "_cache", None), "_cache_file", None)
-    if hasattr(index, "_source_stamp"):
-        index._source_stamp = (index._source_stamp, STAMP)  # noqa: SLF001
-        _discard_unreadable(index)
+    stamp_compiled(compiled, STAMP)
     return cast(Function, compiled)
 
 
@@ -45,20 +44,3 @@ def njit_inlined(function: Function) -> Function:
 def inline_in_kernel(function: Function) -> Function:
     """A part of one kernel: is not compiled by itself, which would be done again with each that holds it."""
     return cast(Function, njit(inline="always", **ONLY_FROM_KERNELS)(function))
-
-
-def _discard_unreadable(index: Any) -> None:
-    """An index written by an older release may name classes that no longer exist: Numba would raise, not recompile."""
-    try:
-        index._load_index()  # noqa: SLF001
-    except Exception:  # noqa: BLE001 (whatever unpickling raises)
-        Path(index._index_path).unlink(missing_ok=True)  # noqa: SLF001
-
-
-def _stamp_sources() -> tuple[tuple[str, int, int], ...]:
-    here = Path(__file__).parent
-    files = [*here.glob("*.py"), here.parent / "layout.py", here.parent / "tally.py"]
-    return tuple(sorted((file.name, file.stat().st_mtime_ns, file.stat().st_size) for file in files))
-
-
-STAMP = _stamp_sources()

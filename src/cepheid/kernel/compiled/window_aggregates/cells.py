@@ -14,9 +14,9 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
 from cepheid.kernel.columns import Column, Flags, Floats, Int64s, Interner
+from cepheid.kernel.compiled.njit_options import njit
 from cepheid.kernel.expression import Kind
 
 PLAIN, FLOATS, TEXTS = range(3)
@@ -72,7 +72,7 @@ def _writable(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return array if array.flags.writeable and array.flags.c_contiguous else np.array(array)
 
 
-@njit(cache=True)
+@njit()
 def order_float(bits: Any) -> Any:
     """The ordered cell of a float: -0.0 is 0.0, and there is one NaN."""
     if (bits & _ALL_BUT_SIGN) > _INFINITY:

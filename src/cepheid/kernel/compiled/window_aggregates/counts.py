@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
 from cepheid.kernel.columns import Column, Flags, Int64s, Interner
+from cepheid.kernel.compiled.njit_options import njit
 from cepheid.kernel.compiled.window_aggregates.cells import NO_FLAGS, Columns, read_validity
 from cepheid.kernel.compiled.window_aggregates.room import beyond, widen
 from cepheid.kernel.compiled.window_steps import CLEAR, EMIT, ENTER, ENTER_PANE, LEAVE, LEAVE_PANE, StepList
@@ -38,7 +38,7 @@ class CountBank:
         self._counts[slots] = kept["counts"]
 
 
-@njit(cache=True)
+@njit()
 def _count(
     steps: npt.NDArray[np.uint8], slots: Int64s, items: Int64s, valid: Flags, counts: Int64s, answers: Int64s
 ) -> None:

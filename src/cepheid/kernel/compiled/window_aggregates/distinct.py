@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
 from cepheid.kernel.columns import Column, Flags, Int64s, Interner
+from cepheid.kernel.compiled.njit_options import njit
 from cepheid.kernel.compiled.window_aggregates.cells import FLOATS, Columns, order_float, read_cells
 from cepheid.kernel.compiled.window_aggregates.room import widen
 from cepheid.kernel.compiled.window_steps import CLEAR, EMIT, LEAVE, StepList
@@ -56,7 +56,7 @@ class DistinctBank:
             _fill_table(self._entries, int(self._counters[USED]), self._table)
 
 
-@njit(cache=True)
+@njit()
 def _follow(
     steps: npt.NDArray[np.uint8], slots: Int64s, items: Int64s, done: int, cells: Int64s, valid: Flags, mode: int,
     sets: npt.NDArray[np.int64], entries: npt.NDArray[np.int64], table: Int64s, counters: Int64s, answers: Int64s,
@@ -116,7 +116,7 @@ def _follow(
     return steps.shape[0]
 
 
-@njit(cache=True, forceinline=True)
+@njit(forceinline=True)
 def _hash(slot: int, cell: int) -> np.int64:
     mixed = (np.uint64(0x9E3779B97F4A7C15) ^ np.uint64(cell)) * np.uint64(0xBF58476D1CE4E5B9)
     mixed ^= mixed >> np.uint64(31)
@@ -125,7 +125,7 @@ def _hash(slot: int, cell: int) -> np.int64:
     return np.int64(mixed & np.uint64(0x7FFFFFFFFFFFFFFF))
 
 
-@njit(cache=True)
+@njit()
 def _close_up(entries: npt.NDArray[np.int64], table: Int64s, hole: int) -> None:
     """Take out an entry; those behind it that would have liked a nearer place move up, so that no search ends early."""
     mask = table.shape[0] - 1
@@ -142,7 +142,7 @@ def _close_up(entries: npt.NDArray[np.int64], table: Int64s, hole: int) -> None:
     table[hole] = 0
 
 
-@njit(cache=True)
+@njit()
 def _unlink(entries: npt.NDArray[np.int64], sets: npt.NDArray[np.int64], slot: int, entry: int) -> None:
     previous, following = entries[entry, PREVIOUS], entries[entry, NEXT]
     if previous == 0:
@@ -154,14 +154,14 @@ def _unlink(entries: npt.NDArray[np.int64], sets: npt.NDArray[np.int64], slot: i
     sets[slot, ENTRIES] -= 1
 
 
-@njit(cache=True, forceinline=True)
+@njit(forceinline=True)
 def _free(entries: npt.NDArray[np.int64], counters: Int64s, entry: int) -> None:
     entries[entry, TIMES] = 0
     entries[entry, NEXT] = counters[FREE]
     counters[FREE] = entry
 
 
-@njit(cache=True)
+@njit()
 def _fill_table(entries: npt.NDArray[np.int64], used: int, table: Int64s) -> None:
     mask = table.shape[0] - 1
     for entry in range(1, used):

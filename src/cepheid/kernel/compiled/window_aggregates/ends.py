@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
 from cepheid.kernel.columns import Column, Flags, Int64s, Interner
+from cepheid.kernel.compiled.njit_options import njit
 from cepheid.kernel.compiled.window_aggregates.cells import Columns, as_values, pack_texts, read_cells, unpack_texts
 from cepheid.kernel.compiled.window_aggregates.member_chains import CELL, FIRST, VALID, MemberChains
 from cepheid.kernel.compiled.window_aggregates.room import beyond, widen
@@ -92,7 +92,7 @@ def _kept_cells(kept: dict[str, npt.NDArray[Any]], aggregate: WindowedAggregate,
     return unpack_texts(kept, interner) if aggregate.column_kind == "string" else kept["cells"]
 
 
-@njit(cache=True)
+@njit()
 def _follow_last(
     steps: npt.NDArray[np.uint8], slots: Int64s, items: Int64s, cells: Int64s, valid: Flags,
     records: npt.NDArray[np.int64], answers: Int64s, answers_valid: Flags,

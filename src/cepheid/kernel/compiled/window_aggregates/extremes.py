@@ -18,9 +18,9 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
 from cepheid.kernel.columns import Column, Flags, Int64s, Interner
+from cepheid.kernel.compiled.njit_options import njit
 from cepheid.kernel.compiled.window_aggregates.cells import (
     FLOATS,
     NO_CELLS,
@@ -123,7 +123,7 @@ class ExtremeBank:
         return places + ([(VALUE, "values")] if aggregate.column_kind == "string" else [])
 
 
-@njit(cache=True)
+@njit()
 def _follow(
     steps: npt.NDArray[np.uint8], slots: Int64s, items: Int64s, done: int, cells: Int64s, valid: Flags, mode: int,
     ranks: Int64s, values: Int64s, values_valid: Flags, is_max: bool, queues: npt.NDArray[np.int64],
@@ -216,14 +216,14 @@ def _follow(
     return steps.shape[0]
 
 
-@njit(cache=True, forceinline=True)
+@njit(forceinline=True)
 def _key(cell: int, mode: int, ranks: Int64s, is_max: bool) -> int:
     """The less, the better."""
     key = ranks[cell] if mode == TEXTS else cell
     return ~key if is_max else key
 
 
-@njit(cache=True, forceinline=True)
+@njit(forceinline=True)
 def _free(nodes: npt.NDArray[np.int64], counters: Int64s, node: int) -> None:
     nodes[node, NEWER] = counters[FREE]
     counters[FREE] = node

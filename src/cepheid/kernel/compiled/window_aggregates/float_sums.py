@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
 from cepheid.kernel.columns import Column, Flags, Floats, Int64s, Interner
 from cepheid.kernel.compiled.exact_floats import add_to_squares, add_to_sum
@@ -31,6 +30,7 @@ from cepheid.kernel.compiled.exact_sums import (
     read_rare,
     read_total,
 )
+from cepheid.kernel.compiled.njit_options import njit
 from cepheid.kernel.compiled.window_aggregates.cells import FLOATS, NO_FLOATS, Columns, read_cells
 from cepheid.kernel.compiled.window_aggregates.room import beyond, widen
 from cepheid.kernel.compiled.window_steps import CLEAR, EMIT, ENTER_PANE, LEAVE, LEAVE_PANE, StepList
@@ -107,7 +107,7 @@ class FloatSumBank:
         self._counters[USED] += len(kept["rare"])
 
 
-@njit(cache=True)
+@njit()
 def _add_up(
     steps: npt.NDArray[np.uint8], slots: Int64s, items: Int64s, done: int, cells: Int64s, is_float: bool, valid: Flags,
     records: Floats, rare: Floats, counters: Int64s, counts: Int64s, sums: Floats, means: Floats, deviations: Floats,
@@ -169,7 +169,7 @@ def _add_up(
     return steps.shape[0]
 
 
-@njit(cache=True)
+@njit()
 def _has_rare(records: Floats, rare: Floats, counters: Int64s, slot: int) -> bool:
     """Give the slot a rare record if it has none; False: there is no room."""
     if records[slot, RARE] > 0.0:
@@ -188,7 +188,7 @@ def _has_rare(records: Floats, rare: Floats, counters: Int64s, slot: int) -> boo
     return True
 
 
-@njit(cache=True)
+@njit()
 def _free_rare(records: Floats, rare: Floats, counters: Int64s, slot: int) -> None:
     place = int(records[slot, RARE]) - 1
     rare[place, 0] = counters[FREE]
@@ -196,7 +196,7 @@ def _free_rare(records: Floats, rare: Floats, counters: Int64s, slot: int) -> No
     records[slot, RARE] = 0.0
 
 
-@njit(cache=True)
+@njit()
 def _forget_nothings(records: Floats, rare: Floats, counters: Int64s, slot: int) -> None:
     """A sum of no values is exactly zero."""
     ordinary = records[slot, COUNT]

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
 from cepheid.errors import MatchFailure
 from cepheid.kernel.columns import Column, Flags, Floats, Int64s, Interner
@@ -23,6 +22,7 @@ from cepheid.kernel.compiled.exact_integers import (
     divide_whole,
     fits_64_bits,
 )
+from cepheid.kernel.compiled.njit_options import njit
 from cepheid.kernel.compiled.window_aggregates.cells import NO_CELLS, NO_FLOATS, Columns, read_cells
 from cepheid.kernel.compiled.window_aggregates.room import beyond, widen
 from cepheid.kernel.compiled.window_steps import CLEAR, EMIT, ENTER_PANE, LEAVE, LEAVE_PANE, StepList
@@ -74,7 +74,7 @@ class IntegerSumBank:
         self._records[slots] = kept["records"]
 
 
-@njit(cache=True)
+@njit()
 def _add_up(
     steps: npt.NDArray[np.uint8], slots: Int64s, items: Int64s, cells: Int64s, valid: Flags,
     records: npt.NDArray[np.int64], counts: Int64s, sums: Int64s, means: Floats, whole_means: Int64s,

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
 from cepheid.kernel.columns import Flags, Int64s
+from cepheid.kernel.compiled.njit_options import njit
 from cepheid.kernel.compiled.window_aggregates.room import widen
 from cepheid.kernel.compiled.window_steps import ADD, CLEAR, EMIT, ENTER, ENTER_PANE, LEAVE, LEAVE_PANE, StepList
 
@@ -69,7 +69,7 @@ class MemberChains:
         self.slots[slots, MEMBERS] = 1
 
 
-@njit(cache=True)
+@njit()
 def _follow(
     steps: npt.NDArray[np.uint8], slots: Int64s, items: Int64s, done: int, cells: Int64s, valid: Flags,
     firsts_only: bool, chains: npt.NDArray[np.int64], nodes: npt.NDArray[np.int64], counters: Int64s, ends: Int64s,

@@ -16,9 +16,9 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
 from cepheid.kernel.columns import Int64s
+from cepheid.kernel.compiled.njit_options import njit
 from cepheid.kernel.compiled.window_aggregates.cells import TEXTS
 
 Table = npt.NDArray[np.int64]
@@ -34,7 +34,7 @@ NONE = -1
 MOST_LEVELS = 60
 
 
-@njit(cache=True, forceinline=True)
+@njit(forceinline=True)
 def has_room(trees: Table, slot: int, leaves: Table, inners: Table, counters: Int64s) -> bool:
     """Can one more value be put in, whatever has to be split for it?"""
     return (counters[FREE_LEAF] != NONE or counters[USED_LEAVES] < leaves.shape[0]) and counters[USED_INNERS] + trees[
@@ -42,7 +42,7 @@ def has_room(trees: Table, slot: int, leaves: Table, inners: Table, counters: In
     ] + 2 <= inners.shape[0]
 
 
-@njit(cache=True)
+@njit()
 def insert(
     trees: Table, slot: int, leaves: Table, inners: Table, counters: Int64s, cell: int, mode: int, ranks: Int64s,
     path: Table,
@@ -79,7 +79,7 @@ def insert(
     _put_into_parents(trees, slot, inners, counters, path, right, leaves[leaf, CELLS + leaves[leaf, FILL] - 1], size)
 
 
-@njit(cache=True)
+@njit()
 def _put_into_parents(
     trees: Table, slot: int, inners: Table, counters: Int64s, path: Table, right: int, bound: int, size: int
 ) -> None:
@@ -114,7 +114,7 @@ def _put_into_parents(
     trees[slot, HEIGHT] += 1
 
 
-@njit(cache=True)
+@njit()
 def remove(
     trees: Table, slot: int, leaves: Table, inners: Table, counters: Int64s, cell: int, mode: int, ranks: Int64s,
     path: Table,
@@ -154,7 +154,7 @@ def remove(
         _free_inner(inners, counters, root)
 
 
-@njit(cache=True, forceinline=True)
+@njit(forceinline=True)
 def _find(trees: Table, slot: int, leaves: Table, inners: Table, rank: int) -> tuple[int, int, int]:
     """The leaf of cell number `rank` (from 0), its place there, and how many of its equals come before."""
     node = trees[slot, ROOT]
@@ -171,7 +171,7 @@ def _find(trees: Table, slot: int, leaves: Table, inners: Table, rank: int) -> t
     return node, at, rank
 
 
-@njit(cache=True)
+@njit()
 def find_two(trees: Table, slot: int, leaves: Table, inners: Table, rank: int) -> tuple[int, int]:
     """The cells number `rank` (from 0) and rank + 1, or the last of all."""
     leaf, at, before = _find(trees, slot, leaves, inners, rank)
@@ -184,7 +184,7 @@ def find_two(trees: Table, slot: int, leaves: Table, inners: Table, rank: int) -
     return cell, leaves[leaf, CELLS + at]
 
 
-@njit(cache=True)
+@njit()
 def clear(trees: Table, slot: int, leaves: Table, inners: Table, counters: Int64s, path: Table) -> None:
     """Free all nodes of a slot."""
     if trees[slot, SIZE] > 0:
@@ -205,7 +205,7 @@ def clear(trees: Table, slot: int, leaves: Table, inners: Table, counters: Int64
     trees[slot, ROOT] = trees[slot, HEIGHT] = trees[slot, SIZE] = 0
 
 
-@njit(cache=True, forceinline=True)
+@njit(forceinline=True)
 def _descend(
     trees: Table, slot: int, inners: Table, cell: int, mode: int, ranks: Int64s, path: Table, change: int
 ) -> int:
@@ -219,7 +219,7 @@ def _descend(
     return node
 
 
-@njit(cache=True, forceinline=True)
+@njit(forceinline=True)
 def _place(table: Table, row: int, begin: int, count: int, cell: int, mode: int, ranks: Int64s) -> int:
     """The first of `count` ascending cells that is not less than this one."""
     low = 0
@@ -233,7 +233,7 @@ def _place(table: Table, row: int, begin: int, count: int, cell: int, mode: int,
     return low
 
 
-@njit(cache=True, forceinline=True)
+@njit(forceinline=True)
 def _put_into_leaf(leaves: Table, leaf: int, at: int, cell: int) -> None:
     fill = leaves[leaf, FILL]
     for i in range(fill, at, -1):
@@ -243,7 +243,7 @@ def _put_into_leaf(leaves: Table, leaf: int, at: int, cell: int) -> None:
     leaves[leaf, FILL] = fill + 1
 
 
-@njit(cache=True, forceinline=True)
+@njit(forceinline=True)
 def _put_child(inners: Table, node: int, at: int, child: int, bound: int, size: int) -> None:
     """Behind child number `at`, from which it took `size` values."""
     fill = inners[node, FILL]
@@ -258,7 +258,7 @@ def _put_child(inners: Table, node: int, at: int, child: int, bound: int, size: 
     inners[node, FILL] = fill + 1
 
 
-@njit(cache=True, forceinline=True)
+@njit(forceinline=True)
 def _new_leaf(leaves: Table, counters: Int64s) -> int:
     leaf = counters[FREE_LEAF]
     if leaf == NONE:
@@ -269,13 +269,13 @@ def _new_leaf(leaves: Table, counters: Int64s) -> int:
     return leaf
 
 
-@njit(cache=True, forceinline=True)
+@njit(forceinline=True)
 def _free_leaf(leaves: Table, counters: Int64s, leaf: int) -> None:
     leaves[leaf, FILL] = counters[FREE_LEAF]
     counters[FREE_LEAF] = leaf
 
 
-@njit(cache=True, forceinline=True)
+@njit(forceinline=True)
 def _new_inner(inners: Table, counters: Int64s) -> int:
     inner = counters[FREE_INNER]
     if inner == NONE:
@@ -286,7 +286,7 @@ def _new_inner(inners: Table, counters: Int64s) -> int:
     return inner
 
 
-@njit(cache=True, forceinline=True)
+@njit(forceinline=True)
 def _free_inner(inners: Table, counters: Int64s, inner: int) -> None:
     inners[inner, FILL] = counters[FREE_INNER]
     counters[FREE_INNER] = inner

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
 from cepheid.kernel.columns import Column, Flags, Floats, Int64s, Interner
+from cepheid.kernel.compiled.njit_options import njit
 from cepheid.kernel.compiled.window_aggregates.cells import FLOATS, Columns, as_given, order_float, read_ordered
 from cepheid.kernel.compiled.window_aggregates.order_tree import (
     INNER_WIDTH,
@@ -117,7 +117,7 @@ def _part_lists(listed: npt.NDArray[Any], counts: Int64s, limits: Int64s) -> lis
     ]
 
 
-@njit(cache=True)
+@njit()
 def _follow(
     steps: npt.NDArray[np.uint8], slots: Int64s, items: Int64s, done: int, cells: Int64s, valid: Flags, mode: int,
     ranks: Int64s, trees: Table, leaves: Table, inners: Table, counters: Int64s, shares: Floats, is_discrete: Flags,
@@ -165,7 +165,7 @@ def _follow(
     return steps.shape[0]
 
 
-@njit(cache=True)
+@njit()
 def _discrete_rank(share: float, size: int) -> int:
     """The first rank with (rank + 1) / size >= share; share * size alone may round to the wrong side."""
     rank = max(math.ceil(share * size) - 1, 0)
