@@ -7,6 +7,7 @@ BIN := $(VENV)/bin
 .PHONY: help setup demo check test lint bench golden clean
 
 ON_ALL_CORES := --numprocesses logical --dist worksteal
+IN_TWO_SESSIONS := --numprocesses 2 --dist loadfile  # of Spark: one waits much, and uses two cores when it does not
 QUICK_TESTS := $(addprefix tests/,architecture cli golden graph language rewrite toml_files)
 
 help: ## Show this list
@@ -22,7 +23,7 @@ check: lint ## Before every commit: style, types, layers and the quick tests (tw
 
 test: lint ## Before a change goes in: style, types, layers and all tests, those on Spark last (a quarter of an hour)
 	$(BIN)/pytest $(ON_ALL_CORES) -m "not spark"
-	$(BIN)/pytest -m spark
+	$(BIN)/pytest $(IN_TWO_SESSIONS) -m spark
 
 lint: setup ## Style, types and layers only
 	$(BIN)/ruff check

@@ -254,6 +254,7 @@ CODES = {  # people search for them and programs compare them: add new ones, kee
     "InvalidWithin": "invalid-within",
     "JavaMissing": "java-missing",
     "MatchFailure": "match-failure",
+    "MissingExtra": "missing-extra",
     "NotSupportedYet": "not-supported-yet",
     "PatternTooCostly": "pattern-too-costly",
     "SnapshotMismatch": "snapshot-mismatch",
