@@ -264,7 +264,6 @@ CODES = {  # people search for them and programs compare them: add new ones, kee
     "UnknownColumn": "unknown-column",
     "UnknownStream": "unknown-stream",
     "UnknownVariable": "unknown-variable",
-    "MissingExtra": "missing-extra",
 }
 
 
