@@ -36,6 +36,7 @@ bench: setup ## Measure everything, beside baselines of the same run
 	$(BIN)/cepheid bench patterns
 	$(BIN)/cepheid bench windows
 	$(BIN)/cepheid bench latency
+	$(BIN)/cepheid bench compilation
 	$(BIN)/cepheid bench simulation
 	$(BIN)/cepheid bench spark
 	$(BIN)/cepheid bench prediction

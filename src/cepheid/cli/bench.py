@@ -106,6 +106,22 @@ def latency(
 
 
 @bench.command()
+def compilation(
+    counts: Annotated[
+        list[int] | None, typer.Option("--queries", help="How many queries at once; may be repeated")
+    ] = None,
+    repeats: Annotated[int, typer.Option(help="How many times each is measured")] = 3,
+    as_json: AsJson = False,
+    save: Save = None,
+) -> None:
+    """Many different queries compiled together, and one more added to them."""
+    from cepheid.bench.compilation import measure_compilation
+
+    with report_failures():
+        _show(measure_compilation(tuple(sorted(counts or (100, 1000, 4000))), repeats), as_json, save)
+
+
+@bench.command()
 def prediction(
     host: Annotated[Host, typer.Option(help="Where queries run")] = "both",
     report: Annotated[Path | None, typer.Option(help="A picture to draw, FILE.png")] = None,
