@@ -83,7 +83,8 @@ def _write_query(random: Random, kind: int) -> str:
         case 2:
             return (
                 f"SELECT * FROM {stream} MATCH_RECOGNIZE (PARTITION BY id ORDER BY ts MEASURES "
-                f"FIRST(up.{column}) AS f, LAST(up.{column}) - FIRST(up.{column}) AS d PATTERN (st up{{{random.randrange(2, 30)},}} down) "
+                f"FIRST(up.{column}) AS f, LAST(up.{column}) - FIRST(up.{column}) AS d "
+                f"PATTERN (st up{{{random.randrange(2, 30)},}} down) "
                 f"WITHIN INTERVAL '{seconds}' SECOND "
                 f"DEFINE up AS up.a1 > PREV(up.a1) AND up.a2 < {size}, down AS down.a1 < {level})"
             )
