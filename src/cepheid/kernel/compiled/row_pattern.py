@@ -293,7 +293,7 @@ class CompiledRowPattern:
             saved=np.zeros(max(1, rules.slots), dtype=np.int64),
             where=np.full(len(rules.positions), -1, dtype=np.int64),
             last_of=np.full(max(1, len(rules.names)), -1, dtype=np.int64),
-            arguments=np.zeros(1 + self._answers.width, dtype=np.int64),
+            arguments=np.zeros(2 + self._answers.width, dtype=np.int64),  # the call, its events, and which are null
         )
 
     def _ask_host(self) -> None:
