@@ -147,12 +147,12 @@ def _computed_by_host(graph: QueryGraph, vertex: str) -> dict[str, str]:
 def _place_conditions(node: RowPattern | Sequence, computed: dict[str, str]) -> Iterator[tuple[str, str]]:
     predicates = {predicate.column: predicate for predicate in node.predicates}
     for label, part, place in _split(node):
-        told = _tell_place(part, place, computed, predicates)
+        told = _describe_place(part, place, computed, predicates)
         shown = show_expression(part).replace("~", "")
         yield f"{label.replace('~', 'NOT ')}: {shown}", told
 
 
-def _tell_place(part: Expression, place: str, computed: dict[str, str], predicates: dict[str, Predicate]) -> str:
+def _describe_place(part: Expression, place: str, computed: dict[str, str], predicates: dict[str, Predicate]) -> str:
     if isinstance(part, Cell) and part.column in predicates:
         return f"Python: {predicates[part.column].name}"
     if isinstance(part, Cell) and part.column.startswith("_p") and part.column in computed:
@@ -163,7 +163,7 @@ def _tell_place(part: Expression, place: str, computed: dict[str, str], predicat
     return f"{place}; by the host: {', '.join(hoisted)}" if hoisted else place
 
 
-def _tell_term(term: Step | Absent) -> str:
+def _show_term(term: Step | Absent) -> str:
     return f"NOT {term.variable}" if isinstance(term, Absent) else term.variable
 
 
@@ -179,6 +179,6 @@ def _split(node: RowPattern | Sequence) -> Iterator[tuple[str, Expression, str]]
         own = Position((term.variable,))
         for part in split_conjunction(term.condition):
             is_columnar = all(isinstance(leaf, Cell) and leaf.position == own for leaf in list_leaves(part))
-            yield _tell_term(term), part, "columnar" if is_columnar else "in the matcher"
+            yield _show_term(term), part, "columnar" if is_columnar else "in the matcher"
     for part in node.program.joint:
         yield ", ".join(sorted(list_variables(part))), part, "in the matcher"

@@ -1,6 +1,6 @@
 """A simulation that is steered like a live pipeline: observe, apply an action, let time pass.
 
-deployment = start_deployment(scenario)
+deployment = SimulatedDeployment(scenario)
 deployment.advance(60.0)
 deployment.observe().machines[0].utilisation
 deployment.apply(AddMachine(name="vm2"))

@@ -12,7 +12,7 @@ MOST_SHOWN = 5
 
 def list_rows(table: pa.Table) -> list[tuple[Any, ...]]:
     """The rows as tuples, in the order of the table; NaN is told as text, since it equals nothing; lists are tuples."""
-    columns = [[_tell_plainly(value) for value in column.to_pylist()] for column in table.columns]
+    columns = [[_show_plainly(value) for value in column.to_pylist()] for column in table.columns]
     return list(zip(*columns, strict=True))
 
 
@@ -30,7 +30,7 @@ def assert_same_rows(found: pa.Table, expected: pa.Table, told: str = "") -> Non
     )
 
 
-def _tell_plainly(value: Any) -> Any:
+def _show_plainly(value: Any) -> Any:
     if isinstance(value, list):
-        return tuple(map(_tell_plainly, value))
+        return tuple(map(_show_plainly, value))
     return "NaN" if isinstance(value, float) and value != value else value

@@ -136,7 +136,7 @@ class ContinuousQuery:
     @property
     def schema(self) -> Any:
         """The columns of the rows that come out; by name, if several queries were opened together."""
-        return self._tell({name: self._schema_of(vertex) for name, vertex in self._results.items()})
+        return self._by_name({name: self._schema_of(vertex) for name, vertex in self._results.items()})
 
     def _list_stateful(self) -> dict[str, dict[str, str]]:
         """By query: the digests of the vertices that remember, and what people are told of each."""
@@ -191,7 +191,7 @@ class ContinuousQuery:
         sinks = [(vertex, node) for vertex, node in self._graph.vertices.items() if isinstance(node, Sink)]
         return {node.query: self._graph.inputs(vertex)[0] for vertex, node in sinks}
 
-    def _tell(self, results: dict[str, Any]) -> Any:
+    def _by_name(self, results: dict[str, Any]) -> Any:
         return results if self._several else results["query"]
 
     def _run(self, tables: Mapping[str, pa.Table], last: bool) -> Any:
@@ -209,7 +209,7 @@ class ContinuousQuery:
             elif vertex not in made:
                 rows = run.finish(inputs) if last else run.push(inputs, tables)
                 made |= dict(zip(run.vertices, rows, strict=True))
-        return self._tell({name: made[vertex] for name, vertex in self._results.items()})
+        return self._by_name({name: made[vertex] for name, vertex in self._results.items()})
 
     def _read_batches(self, batches: Mapping[str, Any]) -> dict[str, pa.Table]:
         unknown = [name for name in batches if name not in self._schemas]

@@ -80,7 +80,7 @@ class SavedState:
             elif on_change == "restart":
                 restarted.append(name)
             else:
-                raise _tell_change(name, self.queries[name], vertices)
+                raise _describe_change(name, self.queries[name], vertices)
         dropped = tuple(name for name in self.queries if name not in queries)
         return Restored(kept=tuple(kept), empty=tuple(empty), restarted=tuple(restarted), dropped=dropped)
 
@@ -91,7 +91,7 @@ def write_saved_state(queries: Mapping[str, Vertices], engines: list[SavedEngine
     return write_blob({"queries": {name: dict(each) for name, each in queries.items()}, "engines": headers}, parts)
 
 
-def _tell_change(name: str, before: Vertices, now: Vertices) -> SnapshotMismatch:
+def _describe_change(name: str, before: Vertices, now: Vertices) -> SnapshotMismatch:
     """Which vertex it is that changed, and from what."""
     fresh = [told for digest, told in now.items() if digest not in before]
     gone = [told for digest, told in before.items() if digest not in now]

@@ -43,7 +43,7 @@ def run_native_window(node: HostWindow, frame: DataFrame, observations: list[Obs
     answered = grouped.agg(F.count(F.lit(1)).alias("_rows"), *aggregates)
     if by_number:
         answered = _set_rejected_apart(answered, observation)
-    return answered.select(*(_tell(cell, node, time_type).alias(cell.name) for cell in node.cells))
+    return answered.select(*(_write_cell(cell, node, time_type).alias(cell.name) for cell in node.cells))
 
 
 def _set_rejected_apart(answered: DataFrame, observation: Observation) -> DataFrame:
@@ -53,7 +53,7 @@ def _set_rejected_apart(answered: DataFrame, observation: Observation) -> DataFr
     return answered.observe(observation, rejected).where(~lost)
 
 
-def _tell(cell: WindowCell, node: HostWindow, time_type: DataType) -> Column:
+def _write_cell(cell: WindowCell, node: HostWindow, time_type: DataType) -> Column:
     match cell.kind:
         case "aggregate":
             return F.col(f"_s{cell.number}")

@@ -100,7 +100,7 @@ def read_aggregate(node: exp.Expr) -> WrittenAggregate:
         call = _replace_call(call, exp.LogicalAnd(this=call.expressions[0].copy()))
     definition = find_definition(call, "measures")
     if definition is None:
-        raise _tell_unknown(call, node)
+        raise _describe_unknown(call, node)
     written = _read_arguments(WrittenAggregate(node, definition.name, call.this), call)
     _check_inside(written)
     if isinstance(call, exp.CountIf) and written.argument is not None:
@@ -113,7 +113,7 @@ def _replace_call(old: exp.Expr, new: exp.Expr) -> exp.Expr:
     return new
 
 
-def _tell_unknown(call: exp.Expr, node: exp.Expr) -> CepheidError:
+def _describe_unknown(call: exp.Expr, node: exp.Expr) -> CepheidError:
     if isinstance(call, exp.First | exp.Last) or not is_aggregate(call):
         return InvalidQuery(
             "FILTER belongs to an aggregate", span=span_of(node), hint="write sum(b.x) FILTER (WHERE b.y > 0)"

@@ -63,7 +63,7 @@ def bind_function(node: exp.Expr, bind: Bind) -> Expression | None:
         case exp.TimeToUnix():
             moment = bind(node.this)
             if moment.kind != "time":
-                raise _tell_kind(node.this, moment.kind, "a time")
+                raise _describe_kind(node.this, moment.kind, "a time")
             return Call("to_seconds", (Call("sub", (moment, Constant(0, "time")), "duration"),), "float")
     return None
 
@@ -97,7 +97,7 @@ def _round(function: str, node: exp.Expr, bind: Bind) -> Expression | None:
         return None
     places = bind(digits)
     if places.kind != "int":
-        raise _tell_kind(digits, places.kind, "a whole number")
+        raise _describe_kind(digits, places.kind, "a whole number")
     return Call(function, (bound, places), bound.kind)
 
 
@@ -108,17 +108,17 @@ def _date_diff(node: exp.DateDiff, bind: Bind) -> Expression | None:
     later, earlier = bind(node.this), bind(node.expression)
     for written, bound in ((node.this, later), (node.expression, earlier)):
         if bound.kind != "time":
-            raise _tell_kind(written, bound.kind, "a time")
+            raise _describe_kind(written, bound.kind, "a time")
     passed = Call("sub", (later, earlier), "duration")
     return Call("div_whole", (passed, Constant(length // MICROSECOND, "duration")), "int")
 
 
 def _check_number(written: exp.Expr, bound: Expression) -> None:
     if bound.kind not in NUMBERS:
-        raise _tell_kind(written, bound.kind, "a number")
+        raise _describe_kind(written, bound.kind, "a number")
 
 
-def _tell_kind(written: exp.Expr, kind: Kind, wanted: str) -> TypeMismatch:
+def _describe_kind(written: exp.Expr, kind: Kind, wanted: str) -> TypeMismatch:
     type_name = {"a time": "TIMESTAMP", "a whole number": "BIGINT"}.get(wanted, "DOUBLE")
     hint = f"write CAST({written.sql()} AS {type_name})"
     return TypeMismatch(f'"{written.sql()}" is {KIND_NAMES[kind]}, not {wanted}', span=span_of(written), hint=hint)

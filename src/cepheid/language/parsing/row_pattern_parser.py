@@ -107,14 +107,14 @@ class RowPatternReader:
         if taken is not None:
             return taken
         if self.current.kind != "end":
-            raise self.tell_unexpected(f'"{mark}"')
+            raise self.describe_unexpected(f'"{mark}"')
         raise SyntaxProblem(
             f'"{opening.text}" of the row pattern is never closed',
             span=opening.span,
             hint=f'close it with "{mark}"',
         )
 
-    def tell_unexpected(self, expected: str) -> SyntaxProblem:
+    def describe_unexpected(self, expected: str) -> SyntaxProblem:
         found = self.current
         if found.kind == "end":
             message = f"the row pattern ends too early: expected {expected}"
@@ -165,7 +165,7 @@ class RowPatternReader:
                 return self.nested(self.read_exclusion)
             case Lexeme(mark="^" | "$" as mark):
                 return Anchor("start" if mark == "^" else "end", self.take().span)
-        raise self.tell_unexpected("a pattern variable")
+        raise self.describe_unexpected("a pattern variable")
 
     def read_named(self, name: Lexeme) -> RowPattern:
         if name.text.upper() == "PERMUTE" and self.current.mark == "(":

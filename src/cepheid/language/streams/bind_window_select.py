@@ -182,7 +182,7 @@ class WindowSelect:
             scale = self.scales.get(column.name, 0)
             return put_scale_back(column, scale) if scale else column
         if isinstance(expression, exp.Column):
-            raise self._tell_column(expression)
+            raise self._describe_column(expression)
         if isinstance(expression, exp.Query | exp.Exists):
             place = span_of(expression) or self.clause.span
             raise NotSupportedYet("a subquery over a window", span=place, hint="join the table in FROM")
@@ -254,7 +254,7 @@ class WindowSelect:
             column.this.meta.update(start=place.start, end=place.end - 1)
         return column
 
-    def _tell_column(self, column: exp.Column) -> CepheidError:
+    def _describe_column(self, column: exp.Column) -> CepheidError:
         if self.layout.owns(column):
             return InvalidQuery(
                 f'"{column.sql()}" is neither grouped nor aggregated', span=span_of(column), hint=GROUP_HINT
