@@ -24,12 +24,18 @@ def stamp_compiled(compiled: Any, stamp: Stamp) -> None:
     if not hasattr(index, "_source_stamp"):  # caching is switched off, or Numba keeps it otherwise
         return
     index._source_stamp = (index._source_stamp, stamp)  # noqa: SLF001 (Numba has no public way)
-    _discard_unreadable(index)
+    _ignore_unreadable(index)
 
 
-def _discard_unreadable(index: Any) -> None:
+def _ignore_unreadable(index: Any) -> None:
     """An index written by an older release may name classes that no longer exist: Numba would raise, not recompile."""
-    try:
-        index._load_index()  # noqa: SLF001
-    except Exception:  # noqa: BLE001 (whatever unpickling raises)
-        Path(index._index_path).unlink(missing_ok=True)  # noqa: SLF001
+    load = index._load_index  # noqa: SLF001
+
+    def load_or_nothing() -> dict[Any, Any]:
+        try:
+            known: dict[Any, Any] = load()
+        except Exception:  # noqa: BLE001 (whatever unpickling raises)
+            return {}
+        return known
+
+    index._load_index = load_or_nothing  # noqa: SLF001
