@@ -9,6 +9,7 @@ import pytest
 from cepheid.compiler import compile_query
 from cepheid.errors import SnapshotMismatch
 from cepheid.execution import state_segments
+from cepheid.execution.blob import write_blob
 from cepheid.execution.embedded.relations import describe_sql
 from cepheid.execution.engine import Engine
 from cepheid.execution.engine_identity import identify_engine
@@ -98,3 +99,8 @@ def test_state_of_another_query_is_refused() -> None:
     change, _ = plan_change(engine, StoredState(), {})
     with pytest.raises(SnapshotMismatch, match="another query"):
         load_state(make_engine(PATTERN), change.index, {}.__getitem__)
+
+
+def test_state_of_an_earlier_version_is_refused() -> None:
+    with pytest.raises(SnapshotMismatch, match="an earlier version of Cepheid"):
+        load_state(make_engine(PATTERN), write_blob({"fingerprint": "x", "segments": []}, [b"", b""]), {}.__getitem__)

@@ -82,9 +82,10 @@ def plan_change(engine: Engine, stored: StoredState, extra: dict[str, Any]) -> t
 def load_state(engine: Engine, index: bytes, read: Callable[[int], bytes]) -> tuple[StoredState, dict[str, Any]]:
     """Bring an engine to what the store tells; gives what `plan_change` needs next, and the index's extra."""
     header, parts = read_blob(index)
-    if header["digests"] != list(engine.identity.digests):
+    if header.get("digests") != list(engine.identity.digests):
+        held = header.get("described", ["an earlier version of Cepheid"])
         raise SnapshotMismatch(
-            f"the checkpoint belongs to another query: it holds the state of {', '.join(header['described'])}, "
+            f"the checkpoint belongs to another query: it holds the state of {', '.join(held)}, "
             f"and the query has {', '.join(engine.identity.described)}",
             hint="run it with the old text, or start with a new checkpoint location",
         )
