@@ -50,6 +50,19 @@ DIFFERENT = [
     (SEQUENCE, SEQUENCE.replace("SEQ(s a, t b)", "SEQ(t a, s b)")),
     (JOIN, JOIN.replace("x.id = y.id AND", "")),
     (NESTED, NESTED.replace("id = 7", "id = 8")),
+    (NESTED, NESTED.replace("a + b AS v", "a - b AS v")),
+    (WINDOW, WINDOW.replace("a > 1 AND b < 5", "a > 1 OR b < 5")),
+    (WINDOW.replace("a > 1", "a > b"), WINDOW.replace("a > 1", "b > a")),  # mirrored, and not the same
+    (WINDOW.replace("a > 1", "a - b > 1"), WINDOW.replace("a > 1", "b - a > 1")),
+    (SEQUENCE.replace("b.b < a.b", "b.b - a.b < 1"), SEQUENCE.replace("b.b < a.b", "a.b - b.b < 1")),
+    (
+        JOIN.replace(", t [", " LEFT JOIN t [").replace("WHERE", "ON"),
+        JOIN.replace(", t [", " RIGHT JOIN t [").replace("WHERE", "ON"),
+    ),
+    (
+        JOIN.replace("t [RANGE 1 MINUTE]", "s [ROWS 6]"),
+        JOIN.replace("ROWS 5", "ROWS 6").replace("t [RANGE 1 MINUTE]", "s [ROWS 5]"),
+    ),
 ]
 
 
