@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 import numpy.typing as npt
 
@@ -21,6 +23,12 @@ class PanesPolicy(Policy):
     pending = kernel.PENDING
     busy = (kernel.OLDEST, -1)
     emits_in_time = True
+    told_by: ClassVar[dict[str, str]] = {
+        **dict.fromkeys(("keys", "key_rows", "entered"), "keys"),
+        **dict.fromkeys(("pane_keys", "pane_begins", "slot_counts"), "pane_keys"),
+        **dict.fromkeys(("touched_keys", "touched_groups"), "touched_keys"),
+        "slot_groups": "slot_groups",
+    }
 
     def __init__(self, program: WindowProgram, number: int) -> None:
         window, evaluation = program.window, program.evaluation
