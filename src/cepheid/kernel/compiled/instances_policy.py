@@ -141,6 +141,8 @@ class InstancesPolicy(Policy):
         windows, counts, slots = self._list_windows()
         window_rows = self._windows[windows][:, _KEPT_OF_WINDOW]
         window_rows[:, _FIRST] = np.searchsorted(needed, window_rows[:, _FIRST]) if self.keeps_events else 0
+        ranks = np.zeros(len(self._slots), dtype=np.int64)
+        kernel.rank_touched(self._gather(), windows, ranks)
         return {
             "keys": keys,
             "key_rows": self.key_table[keys][:, _KEPT],
@@ -148,7 +150,7 @@ class InstancesPolicy(Policy):
             "window_rows": window_rows,
             "slot_counts": counts,
             "slot_groups": self._slots[slots, kernel.S_GROUP],
-            "touched": self._slots[slots, kernel.S_TOUCHED] != kernel.UNTOUCHED,
+            "touched": ranks[slots],
         }
 
     def places_in(self, name: str) -> list[int | None]:
@@ -169,9 +171,12 @@ class InstancesPolicy(Policy):
             window_rows,
             slot_counts,
             state["slot_groups"],
-            state["touched"],
             by_last,
         )
+        windows = np.repeat(np.arange(len(slot_counts)), slot_counts)
+        first = np.lexsort((-state["touched"].astype(np.int64), windows))  # of each window the one touched first
+        touched = first[state["touched"][first] > 0]
+        kernel.touch_slots(self._gather(), windows[touched], touched)
 
     def restored_slots(self, state: State) -> Int64s:
         return np.arange(len(state["slot_groups"]))

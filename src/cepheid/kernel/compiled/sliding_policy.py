@@ -173,8 +173,9 @@ class SlidingPolicy(Policy):
         else:
             state["joins"] = self._find_members(needed)
         state |= {f"touched_{name}": array for name, array in self._list_groups(keys, touched=True).items()}
-        if self.keeps_cells:
+        if self._plan[kernel.LISTS]:
             state |= {f"live_{name}": array for name, array in self._list_groups(keys, touched=False).items()}
+        if self.keeps_cells:
             state["counts"] = self.key_table[keys, kernel.COUNT]
             state["group_counts"] = self.group_table[self.kept_slots(), kernel.G_COUNT]
             state["slot_groups"] = self.kept_slots()
@@ -245,6 +246,8 @@ class SlidingPolicy(Policy):
         joins = self._read_joins(store, state)
         went = int(kernel.rejoin(self._state, store.keys, joins, begin, buffer))
         if went < 0:
+            if "live_keys" in state:  # snapshots of earlier versions do not tell
+                kernel.order_live(self._state, state["live_keys"], state["live_groups"])
             kernel.chain_groups(self._state, state["touched_keys"], state["touched_groups"], True)
             keys = state["keys"]
             kernel.queue_keys(self._state, self.order_by_last(keys, self.key_table[keys, kernel.LAST_TIME]))
