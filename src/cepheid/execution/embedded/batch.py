@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import pyarrow as pa
 
 from cepheid.event_time import BEGINNING
+from cepheid.execution.cores import choose_engines
 from cepheid.execution.embedded.relations import run_relational
 from cepheid.execution.engine import Engine
 from cepheid.execution.lookup.database import DatabaseTable
@@ -24,9 +25,10 @@ def run_batch(
     tables: Mapping[str, pa.Table],
     twin: str = "compiled",
     lookups: Mapping[str, Table | Database] | None = None,
+    engines: int | None = None,
 ) -> tuple[dict[str, pa.Table], Counts]:
     """The rows of each query by its name, and what was counted on the way; lookups: tables that events are looked up
-    in."""
+    in; engines: how many work at a time, None: as many as pay."""
     graph = placed.graph
     together = {vertex: group for group in placed.engines() for vertex in group}
     made: dict[str, pa.Table] = {}
@@ -41,7 +43,7 @@ def run_batch(
             case EngineNode():
                 if vertex not in made:
                     nodes = [_engine_node(placed, member) for member in together[vertex]]
-                    found = _run_engine(nodes, inputs, twin, counts)
+                    found = _run_engine(nodes, inputs, twin, counts, engines)
                     made |= dict(zip(together[vertex], found, strict=True))
             case TableJoin(table=table):
                 made[vertex] = _look_up(node, inputs[0], (lookups or {}).get(table), counts)
@@ -68,8 +70,11 @@ def _look_up(node: TableJoin, batch: pa.Table, table: Table | Database | None, c
         lookup.close()
 
 
-def _run_engine(nodes: list[EngineNode], inputs: list[pa.Table], twin: str, counts: Counts) -> list[pa.Table]:
-    engine = Engine(nodes, [table.schema for table in inputs], twin)
+def _run_engine(
+    nodes: list[EngineNode], inputs: list[pa.Table], twin: str, counts: Counts, engines: int | None
+) -> list[pa.Table]:
+    ways = engines if engines is not None else choose_engines(sum(map(len, inputs)))
+    engine = Engine(nodes, [table.schema for table in inputs], twin, engines=ways)
     rows = [pa.concat_tables(parts) for parts in zip(engine.push(inputs, BEGINNING), engine.finish(), strict=True)]
     counts.events += engine.counts.events
     counts.rejected += engine.counts.rejected
