@@ -94,7 +94,7 @@ def read_by_key(node: EngineNode, table: pa.Table) -> Rows:
     found: Rows = {}
     for row, key in zip(list_rows(table), keys, strict=True):
         sides = [key[begin : begin + node.keys] for begin in range(0, len(key), node.keys)]
-        found.setdefault(next((side for side in sides if None not in side), sides[0]), []).append(row)
+        found.setdefault(next((side for side in sides if set(side) != {None}), sides[0]), []).append(row)
     place = next((number for number, cell in enumerate(node.cells) if getattr(cell, "kind", "") == "evaluation"), None)
     return found if place is None else {key: _count_from_0(rows, place) for key, rows in found.items()}
 
