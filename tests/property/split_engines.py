@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from random import Random
 from typing import Any
 
@@ -44,14 +45,13 @@ class EngineCase:
         return Engine(self.nodes, [table.schema for table in self.inputs])
 
     def make_operator(self) -> Operator:
-        many = len(self.inputs) > 1
-        return make_operator(self.nodes, self.make_engine().layout, many, "compiled")
+        return make_operator(self.nodes, self.make_engine().layout, len(self.inputs) > 1, "compiled")
 
 
 def find_engines(queries: Mapping[str, str] | str, tables: Mapping[str, pa.Table]) -> list[EngineCase]:
     """The engines of a query that read streams and can be split; their rows also tell their keys."""
     known = {name: table.schema for name, table in tables.items()}
-    placed = compile_query(queries, Catalog(known, describe_sql)).placed
+    placed = compile_query(queries, Catalog(known, describe_sql, streams=frozenset(known))).placed
     graph = placed.graph
     made: dict[str, pa.Table] = {}
     for vertex in graph.order:
@@ -70,19 +70,19 @@ def find_engines(queries: Mapping[str, str] | str, tables: Mapping[str, pa.Table
 
 
 def tell_keys(node: EngineNode) -> EngineNode:
-    """The vertex with cells that tell the key of each row: `_k0`, ... (and `_l0`, ... for the other side of a join)."""
+    """The vertex with cells, named `?...`, that tell the key of each row; of a join, at each of its sides."""
     columns = [f"_key{number}" for number in range(node.keys)]
     cells: list[Any]
     match node:
-        case RowPattern():
+        case RowPattern() | Sequence():
             cells = [OutputCell(name=f"?{column}", kind="row", column=column) for column in columns]
-        case Sequence():
-            cells = [OutputCell(name=f"?{column}", column=column) for column in columns]
         case WindowAggregate():
             cells = [WindowCell(name=f"?{column}", kind="key", column=column) for column in columns]
         case WindowJoin():
             sides = range(len(node.program.inputs))
-            cells = [JoinCell(name=f"?{column}.{side}", column=column, input=side) for side in sides for column in columns]
+            cells = [
+                JoinCell(name=f"?{side}{column}", column=column, input=side) for side in sides for column in columns
+            ]
         case _:
             raise AssertionError(f"{node} has no keys")
     return replace(node, cells=(*node.cells, *cells))  # type: ignore[call-arg]
@@ -90,14 +90,19 @@ def tell_keys(node: EngineNode) -> EngineNode:
 
 def read_by_key(node: EngineNode, table: pa.Table) -> Rows:
     """Rows by their keys; of a join, by those of the side that is there."""
-    names = [name for name in table.column_names if name.startswith("?")]
-    told = list_rows(table.select(names))
+    keys = list_rows(table.select([name for name in table.column_names if name.startswith("?")]))
     found: Rows = {}
-    for row, key in zip(list_rows(table), told, strict=True):
+    for row, key in zip(list_rows(table), keys, strict=True):
         sides = [key[begin : begin + node.keys] for begin in range(0, len(key), node.keys)]
-        whose = next((side for side in sides if None not in side), sides[0])
-        found.setdefault(tuple(0.0 if value == 0 else value for value in whose), []).append(row)
-    return found
+        found.setdefault(next((side for side in sides if set(side) != {None}), sides[0]), []).append(row)
+    place = next((number for number, cell in enumerate(node.cells) if getattr(cell, "kind", "") == "evaluation"), None)
+    return found if place is None else {key: _count_from_0(rows, place) for key, rows in found.items()}
+
+
+def _count_from_0(rows: list[tuple[Any, ...]], place: int) -> list[tuple[Any, ...]]:
+    """Evaluations are counted over all keys of an engine: what matters is which rows of a key are of one."""
+    numbers: dict[int, int] = {}
+    return [(*row[:place], numbers.setdefault(row[place], len(numbers)), *row[place + 1 :]) for row in rows]
 
 
 @dataclass
@@ -116,12 +121,10 @@ class SharedEngines:
     def push(self, tables: list[pa.Table], horizon: int) -> list[pa.Table]:
         owners = make_owners(self.table, self.case.split)
         whose = [owners(table) for table in tables]
-        rows = [
-            engine.push(
-                [table.filter(pa.array(of == number)) for table, of in zip(tables, whose, strict=True)], horizon
-            )
-            for number, engine in enumerate(self.engines)
-        ]
+        rows = []
+        for number, engine in enumerate(self.engines):
+            own = [table.filter(pa.array(of == number)) for table, of in zip(tables, whose, strict=True)]
+            rows.append(engine.push(own, horizon))
         return [pa.concat_tables(parts) for parts in zip(*rows, strict=True)]
 
     def finish(self) -> list[pa.Table]:
@@ -129,55 +132,57 @@ class SharedEngines:
         return [pa.concat_tables(parts) for parts in zip(*rows, strict=True)]
 
     def rearrange(self, random: Random) -> str:
-        """Split, merge or move; gives what was done."""
+        """Split, merge, move, or only restore; gives what was done."""
         kept = [engine.keep() for engine in self.engines]
-        count = random.randint(1, 8)
-        owners = [random.randrange(count) for _ in self.table]
-        self.table = np.array(owners, dtype=np.int64)
-        if len(kept) > 1 and random.random() < 0.4:
-            kept = [merge_states(self.operator, kept)]
+        count, split = random.randint(1, 8), self.case.split
+        action = random.choice(("move", "move", "merge", "restore"))
+        if action == "restore":
+            count = len(kept)
+        elif action == "merge":
+            kept, count = [merge_states(self.operator, kept)], 1
             self.table[:] = 0
-            told, count = "merge", 1
-        elif len(kept) == 1:
-            kept = split_state(self.operator, kept[0], self.table, self.case.split, count)
-            told = f"split into {count}"
         else:
-            told = f"move to {count}"
-            kept = move_groups(self.operator, kept, self.table, self.case.split, count)
+            self.table = np.array([random.randrange(count) for _ in self.table], dtype=np.int64)
+            if len(kept) == 1:
+                kept = split_state(self.operator, kept[0], self.table, split, count)
+            else:
+                kept = move_groups(self.operator, kept, self.table, split, count)
         assert len(kept) == count
         self.engines = [self.case.make_engine() for _ in kept]
         for engine, state in zip(self.engines, kept, strict=True):
             engine.restore(state)
-        return told
+        return f"{action} to {count}"
 
     def count_held(self) -> int:
         return sum(int((engine.keep().roles == HELD).sum()) for engine in self.engines)
 
 
-def assert_shared_engines_agree(case: EngineCase, random: Random, lateness_us: int) -> int:
-    """How many rows there were."""
-    places = sorted(random.random() for _ in range(random.choice((1, 3, 8))))
+def assert_shared_engines_agree(case: EngineCase, random: Random, lateness_us: int) -> tuple[int, int]:
+    """How many rows there were, and on how many engines at most."""
+    places = sorted(random.random() for _ in range(random.choice((2, 5, 8))))
     batches = list(zip(*(_cut(table, places) for table in case.inputs), strict=True))
     alone, shared = case.make_engine(), SharedEngines.begin(case, random.choice((1, 8, 64)))
     newest = [BEGINNING] * len(case.inputs)
     done: list[str] = []
-    rows = 0
+    rows, most = 0, 1
     for number, batch in enumerate(batches):
-        if random.random() < 0.7:
+        if number and random.random() < 0.7:
             done.append(f"{number}: {shared.rearrange(random)}")
+        most = max(most, len(shared.engines))
         newest = [max(known, newest_time(table.column("_time"))) for known, table in zip(newest, batch, strict=True)]
-        horizon = min(newest) if BEGINNING in newest else min(newest) - lateness_us
-        rows += _compare(case, shared.push(list(batch), horizon), alone.push(list(batch), horizon), f"{number} {done}")
+        horizon = BEGINNING if BEGINNING in newest else min(newest) - lateness_us
+        told = f"push {number} {done}"
+        rows += _compare(case, shared.push(list(batch), horizon), alone.push(list(batch), horizon), told)
     if random.random() < 0.5:
         done.append(f"end: {shared.rearrange(random)}")
     assert shared.count_held() == alone.counts.held, f"as many events are held back: {done}"
-    return rows + _compare(case, shared.finish(), alone.finish(), f"end {done}")
+    return rows + _compare(case, shared.finish(), alone.finish(), f"end {done}"), most
 
 
 def _compare(case: EngineCase, found: list[pa.Table], expected: list[pa.Table], told: str) -> int:
     for node, ours, theirs in zip(case.nodes, found, expected, strict=True):
         assert ours.schema == theirs.schema, told
-        left, right = read_by_key(node, _hide(node, ours)), read_by_key(node, _hide(node, theirs))
+        left, right = read_by_key(node, ours), read_by_key(node, theirs)
         for key in [*right, *(key for key in left if key not in right)]:
             assert left.get(key, []) == right.get(key, []), (
                 f"{told}, key {key}: {left.get(key)} instead of {right.get(key)} at {node.describe()}"
@@ -185,19 +190,6 @@ def _compare(case: EngineCase, found: list[pa.Table], expected: list[pa.Table], 
     return sum(map(len, expected))
 
 
-def _hide(node: EngineNode, rows: pa.Table) -> pa.Table:
-    """Evaluations are counted over all keys of an engine: what counts is which rows are of one."""
-    if not isinstance(node, WindowAggregate):
-        return rows
-    for cell in node.cells:
-        if cell.kind == "evaluation" and len(rows):
-            steps = np.diff(rows.column(cell.name).to_numpy(), prepend=0) != 0
-            del steps
-            rows = rows.drop_columns([cell.name])
-    return rows
-
-
 def _cut(table: pa.Table, places: list[float]) -> list[pa.Table]:
-    bounds = [0, *(int(place * (len(table) + 1)) for place in places), len(table)]
-    bounds = [min(bound, len(table)) for bound in bounds]
-    return [table.slice(begin, end - begin) for begin, end in zip(bounds, bounds[1:], strict=False)]
+    bounds = [0, *(min(len(table), int(place * (len(table) + 1))) for place in places), len(table)]
+    return [table.slice(begin, end - begin) for begin, end in pairwise(bounds)]

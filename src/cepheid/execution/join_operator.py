@@ -114,6 +114,8 @@ class JoinOperator:
 
     def split(self, kept: KeptEvents, owners: Owners, count: int) -> list[KeptEvents]:
         self._refuse_split(count)
+        if count == 1:
+            return [kept]
         parts, owner = split_events(kept, owners, count, self._nodes[0])
         if not kept.partials:
             return parts
@@ -125,6 +127,8 @@ class JoinOperator:
 
     def merge(self, parts: list[KeptEvents]) -> KeptEvents:
         self._refuse_split(len(parts))
+        if len(parts) == 1:
+            return parts[0]
         merged, places = merge_events(parts, self._nodes[0])
         told = [
             (*_read_state(part.partials), where) for part, where in zip(parts, places, strict=True) if part.partials

@@ -140,6 +140,8 @@ class PatternOperator:
 
     def split(self, kept: KeptEvents, owners: Owners, count: int) -> list[KeptEvents]:
         refuse_split([self.node], count)
+        if count == 1:
+            return [kept]
         parts, owner = split_events(kept, owners, count, self.node)
         if not kept.partials:
             return parts
@@ -148,6 +150,8 @@ class PatternOperator:
 
     def merge(self, parts: list[KeptEvents]) -> KeptEvents:
         refuse_split([self.node], len(parts))
+        if len(parts) == 1:
+            return parts[0]
         merged, places = merge_events(parts, self.node)
         return replace(merged, partials=merge_runs([part.partials for part in parts], places))
 

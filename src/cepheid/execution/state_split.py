@@ -8,6 +8,7 @@ that says which engine owns which group is all that must be agreed on.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -25,11 +26,16 @@ def spread_groups(key_groups: int, engines: int) -> Int64s:
 
 def make_owners(table: Int64s, split: int) -> Owners:
     """Which engine a row belongs to, by its first `split` key columns; table: int64[key_groups], the owner of each."""
-    assert split > 0, "a vertex without keys has one engine"
+    return own_by_columns(table, [f"_key{number}" for number in range(split)])
+
+
+def own_by_columns(table: Int64s, columns: Sequence[str]) -> Owners:
+    """The same by columns of any names: key columns in another order, columns of a stream, cells of rows
+    (placement/chain_keys.py says which mean the same)."""
+    assert columns, "a vertex without keys has one engine"
 
     def find_owners(rows: pa.Table) -> Int64s:
-        columns = [rows.column(f"_key{number}") for number in range(split)]
-        return table[group_keys(columns, len(rows), len(table))]
+        return table[group_keys([rows.column(name) for name in columns], len(rows), len(table))]
 
     return find_owners
 

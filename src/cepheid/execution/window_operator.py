@@ -146,6 +146,8 @@ class WindowOperator:
 
     def split(self, kept: KeptEvents, owners: Owners, count: int) -> list[KeptEvents]:
         refuse_split(self._nodes, count)
+        if count == 1:
+            return [kept]
         parts, events = split_events(kept, owners, count, self._nodes[0])
         if not kept.partials:
             return parts
@@ -162,6 +164,8 @@ class WindowOperator:
 
     def merge(self, parts: list[KeptEvents]) -> KeptEvents:
         refuse_split(self._nodes, len(parts))
+        if len(parts) == 1:
+            return parts[0]
         merged, places = merge_events(parts, self._nodes[0])
         told = [
             (WindowState.read(part.partials), where) for part, where in zip(parts, places, strict=True) if part.partials
