@@ -59,7 +59,14 @@ def make_case(kind: str, seed: int) -> tuple[str, dict[str, pa.Table]]:
 
 def make_grouped(random: Random) -> str:
     """A window of the whole stream, a row for each event, of its group."""
-    extents = ("ROWS 3", "ROWS 10", "ROWS 1000", "RANGE 3 SECONDS", "RANGE 6 SECONDS SLIDE 3 SECONDS", "RANGE UNBOUNDED")
+    extents = (
+        "ROWS 3",
+        "ROWS 10",
+        "ROWS 1000",
+        "RANGE 3 SECONDS",
+        "RANGE 6 SECONDS SLIDE 3 SECONDS",
+        "RANGE UNBOUNDED",
+    )
     chosen = ", ".join(f"{each} AS a{number}" for number, each in enumerate(random.sample(EXACT + ROUNDED, 2)))
     where = random.choice(("", f" WHERE {random.choice(CONDITIONS)}"))
     shown = random.choice(("", ", window_end AS e"))

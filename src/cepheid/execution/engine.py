@@ -161,8 +161,9 @@ class Engine:
 
     def _accept(self, tables: list[pa.Table]) -> pa.Table:
         """The events of all inputs that have a place in the order and are not late."""
-        fresh = _unite_tables(tables, self._layout, self._many)
-        self.counts.events += len(fresh)
+        fresh = _unite_tables(tables, self._layout, self._many, self._arrivals)
+        offered = len(fresh)
+        self.counts.events += offered
         times, placed = order_values(fresh.column("_time"))
         for number in range(1, self._order):
             _, also = order_values(fresh.column(f"_order{number}"))
@@ -175,9 +176,11 @@ class Engine:
             self.counts.late += int(late.sum())
             self.late.append(fresh.filter(pa.array(late)))
             fresh = fresh.filter(pa.array(~late))
-        numbers = pa.array(np.arange(self._arrivals, self._arrivals + len(fresh)))
+        if len(fresh) < offered or fresh.column("_arrival").null_count:
+            numbers = pa.array(np.arange(self._arrivals, self._arrivals + len(fresh)))
+            fresh = fresh.set_column(fresh.schema.get_field_index("_arrival"), "_arrival", numbers)
         self._arrivals += len(fresh)
-        return fresh.set_column(fresh.schema.get_field_index("_arrival"), "_arrival", numbers)
+        return fresh
 
     def _release(self, fresh: pa.Table, final: bool) -> list[pa.Table]:
         waiting = (
@@ -254,11 +257,14 @@ def unite_schemas(inputs: list[pa.Schema], many: bool) -> pa.Schema:
     return united.append(pa.field("_arrival", pa.int64()))
 
 
-def _unite_tables(tables: list[pa.Table], layout: pa.Schema, many: bool) -> pa.Table:
-    """All inputs in one table, each event marked with its input; columns of other inputs are null."""
+def _unite_tables(tables: list[pa.Table], layout: pa.Schema, many: bool, arrivals: int) -> pa.Table:
+    """All inputs in one table, each event marked with its input; columns of other inputs are null.
+
+    In the usual case, with nothing to fill in or cast, events are numbered as well, as if all of them will be accepted.
+    """
     if not many and tables[0].schema.names == layout.names[:-1] and tables[0].schema.types == layout.types[:-1]:
-        nothing = pa.nulls(len(tables[0]), layout.field("_arrival").type)  # the usual case: nothing to fill in or cast
-        return pa.Table.from_arrays([*tables[0].columns, nothing], schema=layout)
+        numbers = pa.array(np.arange(arrivals, arrivals + len(tables[0])))
+        return pa.Table.from_arrays([*tables[0].columns, numbers], schema=layout)
     marked = []
     for number, table in enumerate(tables):
         columns = dict(zip(table.column_names, table.columns, strict=True))
