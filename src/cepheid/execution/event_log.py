@@ -22,6 +22,7 @@ class EventLog:
     def __init__(self, schema: pa.Schema) -> None:
         self._schema = schema
         self._columns = {field.name: make_column(field.type) for field in schema}
+        self._stored = {field.name: find_stored(field.type) for field in schema}
         self._taken = dict.fromkeys(self._columns, 0)  # tables of those that wait
         self._waiting: list[tuple[pa.Table, npt.NDArray[np.int64] | None]] = []
         self._expected = 0
@@ -59,7 +60,7 @@ class EventLog:
 
     def _read_few(self, column: str, events: npt.NDArray[np.int64]) -> pa.ChunkedArray | None:
         """A few plain numbers out of tables that wait, from where they lie; None: this is something else."""
-        begin, stored = self._taken[column], find_stored(self._schema.field(column).type)
+        begin, stored = self._taken[column], self._stored[column]
         if begin == len(self._waiting) or stored is None or not len(events):
             return None
         if FEW * len(events) > self._count - self._begins[begin] or int(events.min()) < self._begins[begin]:
