@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
 
-from cepheid.compiler import Compilation, Query, check_bounded, compile_query, explain_compilation, placed_at_order
+from cepheid.compiler import Query, check_bounded, compile_query, explain_compilation, placed_at_order
 from cepheid.errors import InvalidInput, RejectedEventsWarning
 from cepheid.execution.embedded.relations import describe_sql, stays_in_duckdb
 from cepheid.language.catalog import Catalog
@@ -46,14 +46,13 @@ def sql(
         return run_on_spark(query, read_inputs(tables, _read_aggregates(aggregates)), settings)
     if lateness is not None:
         raise InvalidInput("lateness has no meaning for whole tables", hint="give a streaming DataFrame, or cep.open")
-    from cepheid.execution.embedded.batch import run_batch
+    from cepheid.execution.embedded.batch_host import run_batch
 
-    lookups = {name: value for name, value in tables.items() if isinstance(value, Database)}
     whole = {name: value.data if isinstance(value, Table) else value for name, value in tables.items()}
-    read = {name: read_table(name, value) for name, value in whole.items() if name not in lookups}
-    schemas = {name: table.schema for name, table in read.items()} | _lookup_schemas(lookups)
-    compilation = _compile_embedded(query, schemas, aggregates, lookups=lookups)
-    results, counts = run_batch(compilation.placed, read, lookups=lookups)
+    lookups, others = _part_lookups(whole)
+    read = {name: read_table(name, value) for name, value in others.items()}
+    catalog = _make_catalog({name: table.schema for name, table in read.items()}, lookups, aggregates)
+    results, counts = run_batch(compile_query(query, catalog).placed, read, lookups=lookups)
     if counts.rejected:
         message = f"{counts.rejected} events have null or NaN where ORDER BY needs a value, and were rejected"
         warnings.warn(message, RejectedEventsWarning, stacklevel=2)
@@ -85,10 +84,9 @@ def open(  # noqa: A001 (the name is part of the contract: cep.open)
     from cepheid.execution.embedded.continuous import ContinuousQuery
 
     settings = _settings(lateness, strict, None)
-    lookups = {name: value for name, value in schemas.items() if isinstance(value, Table | Database)}
-    read = {name: read_schema(name, value) for name, value in schemas.items() if name not in lookups}
-    known = read | _lookup_schemas(lookups)
-    compilation = _compile_embedded(query, known, aggregates, streams=read, lookups=lookups)
+    lookups, others = _part_lookups(schemas)
+    read = {name: read_schema(name, value) for name, value in others.items()}
+    compilation = compile_query(query, _make_catalog(read, lookups, aggregates, streams=read))
     with placed_at_order(compilation):
         opened = ContinuousQuery(
             compilation.placed, read, settings, snapshot, isinstance(query, Mapping), lookups, on_change
@@ -111,10 +109,9 @@ def explain(
 
         given = read_inputs(inputs, _read_aggregates(aggregates))
         return explain_compilation(compile_on_spark(query, given), step, format)
-    lookups = {name: value for name, value in inputs.items() if isinstance(value, Table | Database)}
-    read = {name: read_schema(name, value) for name, value in inputs.items() if name not in lookups}
-    compilation = _compile_embedded(query, read | _lookup_schemas(lookups), aggregates, lookups=lookups)
-    return explain_compilation(compilation, step, format)
+    lookups, others = _part_lookups(inputs)
+    read = {name: read_schema(name, value) for name, value in others.items()}
+    return explain_compilation(compile_query(query, _make_catalog(read, lookups, aggregates)), step, format)
 
 
 def late_events(spark: Any, checkpoint: str) -> Any:
@@ -142,25 +139,26 @@ def _settings(lateness: timedelta | None, strict: bool, key_groups: int | None) 
     return chosen if key_groups is None else replace(chosen, key_groups=key_groups)
 
 
-def _compile_embedded(
-    query: Query | Mapping[str, Query],
+def _part_lookups(given: Mapping[str, Any]) -> tuple[dict[str, Table | Database], dict[str, Any]]:
+    """What events are looked up in, and the rest: tables, streams or their schemas."""
+    lookups = {name: value for name, value in given.items() if isinstance(value, Table | Database)}
+    return lookups, {name: value for name, value in given.items() if name not in lookups}
+
+
+def _make_catalog(
     schemas: Mapping[str, pa.Schema],
+    lookups: Mapping[str, Table | Database],
     aggregates: Mapping[str, Aggregate] | None = None,
     streams: Iterable[str] = (),
-    lookups: Iterable[str] = (),
-) -> Compilation:
-    python = _read_aggregates(aggregates)
-    catalog = Catalog(schemas, describe_sql, frozenset(streams), frozenset(lookups), python, keeps_type=stays_in_duckdb)
-    return compile_query(query, catalog)
-
-
-def _lookup_schemas(lookups: Mapping[str, Table | Database]) -> dict[str, pa.Schema]:
+) -> Catalog:
+    """What queries of the embedded host may speak of."""
     from cepheid.execution.lookup.database import read_database_schema
 
-    return {
-        name: value.schema if isinstance(value, Table) else read_database_schema(value)
-        for name, value in lookups.items()
-    }
+    known = dict(schemas)
+    for name, value in lookups.items():
+        known[name] = value.schema if isinstance(value, Table) else read_database_schema(value)
+    python = _read_aggregates(aggregates)
+    return Catalog(known, describe_sql, frozenset(streams), frozenset(lookups), python, keeps_type=stays_in_duckdb)
 
 
 def _read_aggregates(aggregates: Mapping[str, Aggregate] | None) -> dict[str, Aggregate]:

@@ -15,11 +15,11 @@ import pyarrow as pa
 from cepheid.compiler import Compilation, compile_query
 from cepheid.cost.profile import NOMINAL_MIPS, HostName
 from cepheid.errors import CepheidError
-from cepheid.hosts import EMBEDDED, SPARK_STREAMS, Host
+from cepheid.hosts import EMBEDDED, SPARK_STREAMS, HostTraits
 from cepheid.language.catalog import Catalog
 from cepheid.language.expressions.host_types import Describe
 
-HOSTS: dict[HostName, Host] = {"embedded": EMBEDDED, "spark": SPARK_STREAMS}
+HOSTS: dict[HostName, HostTraits] = {"embedded": EMBEDDED, "spark": SPARK_STREAMS}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

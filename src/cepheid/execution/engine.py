@@ -1,6 +1,6 @@
-"""An engine: stateful vertices at work on their events, the same for every host.
+"""An engine: a gate and an operator behind it, the same for every host.
 
-    tables in the event layout ─▶ reject, set late apart ─▶ hold back ─▶ operator ─▶ rows of each vertex
+    tables in the event layout ─▶ reject ─▶ gate (disorder/gate.py): late apart, hold back, sort ─▶ operator ─▶ rows
 
 All that an engine knows can be told by the events it keeps: released ones that the operator may still need, and held
 ones (and a few numbers of the operator's own).  A snapshot is just those; to go on from it, they are fed in again.
@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cepheid.disorder.holdback import find_late, find_releasable, sort_events
+from cepheid.disorder.gate import Gate, sort_events
 from cepheid.event_time import BEGINNING, END, order_values
 from cepheid.execution.engine_identity import NO_IDENTITY, EngineIdentity
 from cepheid.execution.operator import HELD, KeptEvents, Operator
@@ -51,7 +51,9 @@ def make_operator(nodes: list[EngineNode], layout: pa.Schema, many: bool, twin: 
 
 
 class Engine:
-    """`identity`: under what its state is kept; an engine without one has no state to be kept."""
+    """`identity`: under what its state is kept; an engine without one has no state to be kept.
+
+    delays_us, streams: what the gate is told of each input, see there."""
 
     def __init__(
         self,
@@ -59,18 +61,18 @@ class Engine:
         inputs: list[pa.Schema],
         twin: str = "compiled",
         identity: EngineIdentity = NO_IDENTITY,
+        delays_us: list[int] | None = None,
+        streams: list[int] | None = None,
     ) -> None:
         self._nodes = nodes
         self.identity = identity
         self._twin = twin
         self._many = len(inputs) > 1
         self._order = nodes[0].order
-        self.ties_by_arrival = not self._many and self._order == 1
         self._layout = unite_schemas(inputs, self._many)
         self._no_events = self._layout.empty_table()
         self.counts = Counts()
-        self.horizon = BEGINNING
-        self._arrivals = 0
+        self.gate = Gate(delays_us or [0] * len(inputs), not self._many and self._order == 1, streams)
         self._needed = 0  # events that were needed when we last looked
         self._held = self._no_events
         self.late: list[pa.Table] = []
@@ -85,10 +87,11 @@ class Engine:
         """Of the rows of each vertex."""
         return self._operator.schemas
 
-    def push(self, tables: list[pa.Table], horizon: int) -> list[pa.Table]:
-        """Take in one table per input; give the rows of each vertex that are settled once `horizon` is known."""
+    def push(self, tables: list[pa.Table], horizon: int = BEGINNING) -> list[pa.Table]:
+        """Take in one table per input; give the rows of each vertex that are settled by what the gate knows of time, or
+        by a horizon that somebody else knows."""
         fresh = self._accept(tables)
-        self.horizon = max(self.horizon, horizon)
+        self.gate.advance(horizon)
         return self._release(fresh, final=False)
 
     def finish(self) -> list[pa.Table]:
@@ -97,7 +100,7 @@ class Engine:
 
     def keep(self) -> KeptEvents:
         """A snapshot."""
-        kept = self._operator.keep(self.horizon)
+        kept = self._operator.keep(self.gate.horizon)
         held = len(self._held)
         return replace(
             kept,
@@ -105,13 +108,13 @@ class Engine:
             roles=np.concatenate([kept.roles, np.full(held, HELD, dtype=np.uint8)]),
             numbers=np.concatenate([kept.numbers, np.zeros(held, dtype=np.int64)]),
             taken=np.concatenate([kept.taken, np.zeros(held, dtype=np.bool_)]),
-            horizon=self.horizon,
-            arrivals=self._arrivals,
+            horizon=self.gate.horizon,
+            arrivals=self.gate.arrivals,
         )
 
     def floor(self) -> int:
         """No row that is still to come is about an event older than this."""
-        return self._operator.floor(self.horizon)
+        return self._operator.floor(self.gate.horizon)
 
     def is_waiting(self) -> bool:
         """May rows come out when only the horizon moves on?"""
@@ -123,7 +126,7 @@ class Engine:
 
     def restore(self, kept: KeptEvents) -> None:
         """Go on from a snapshot; its events may be in any order."""
-        self.horizon, self._arrivals = kept.horizon, kept.arrivals
+        self.gate.horizon, self.gate.arrivals = kept.horizon, kept.arrivals
         held = kept.roles == HELD
         self._held = _by_arrival(kept.table.filter(pa.array(held)))
         released = kept.table.filter(pa.array(~held))
@@ -154,13 +157,12 @@ class Engine:
         if placed is not None:
             self.counts.rejected += len(fresh) - int(placed.sum())
             fresh, times = fresh.filter(pa.array(placed)), times[placed]
-        late = find_late(times, self.horizon)
-        if late.any():
+        late = self.gate.find_late(times)
+        if late is not None:
             self.counts.late += int(late.sum())
             self.late.append(fresh.filter(pa.array(late)))
             fresh = fresh.filter(pa.array(~late))
-        numbers = pa.array(np.arange(self._arrivals, self._arrivals + len(fresh)))
-        self._arrivals += len(fresh)
+        numbers = pa.array(self.gate.number_arrivals(len(fresh)))
         return fresh.set_column(fresh.schema.get_field_index("_arrival"), "_arrival", numbers)
 
     def _release(self, fresh: pa.Table, final: bool) -> list[pa.Table]:
@@ -168,21 +170,13 @@ class Engine:
             fresh if not len(self._held) else self._held if not len(fresh) else pa.concat_tables([self._held, fresh])
         )
         times, _ = order_values(waiting.column("_time"))
-        if final:
-            released = waiting
-            self._held = self._no_events
-        else:
-            ready = find_releasable(times, self.horizon, self.ties_by_arrival)
-            if ready.all():
-                released, self._held = waiting, self._no_events
-            elif not ready.any():
-                released, self._held, times = self._no_events, waiting, times[:0]
-            else:
-                released, self._held = waiting.filter(pa.array(ready)), waiting.filter(pa.array(~ready))
-                times = times[ready]
-        order = sort_events(times, self._ties(released))
-        if order is not None:
-            released, times = released.take(pa.array(order)), times[order]
+        go = self.gate.release(times, self._ties(waiting), final)
+        released, self._held = waiting, self._no_events
+        if go.ready is not None:
+            ready = pa.array(go.ready)
+            released, self._held, times = waiting.filter(ready), waiting.filter(pc.invert(ready)), times[go.ready]
+        if go.order is not None:
+            released, times = released.take(pa.array(go.order)), times[go.order]
         rows = self._step_through(released, times, final)
         self.counts.rows += sum(map(len, rows))
         self.counts.dropped += self._operator.take_dropped()
@@ -201,13 +195,13 @@ class Engine:
     def _step_through(self, released: pa.Table, times: Int64s, final: bool) -> list[pa.Table]:
         """Large releases go piece by piece: what is needed for a while only is then small enough to be used again."""
         if len(released) <= MOST_AT_ONCE:
-            return self._operator.step(released, times, END if final else self.horizon, final)
+            return self._operator.step(released, times, END if final else self.gate.horizon, final)
         self._operator.expect(len(released))
         found = []
         for begin in range(0, len(released), MOST_AT_ONCE):
             piece, moments = released.slice(begin, MOST_AT_ONCE), times[begin : begin + MOST_AT_ONCE]
             is_last = begin + MOST_AT_ONCE >= len(released)
-            horizon = int(moments[-1]) if not is_last else END if final else self.horizon
+            horizon = int(moments[-1]) if not is_last else END if final else self.gate.horizon
             found.append(self._operator.step(piece, moments, horizon, final and is_last))
         return [pa.concat_tables(tables) for tables in zip(*found, strict=True)]
 
@@ -215,7 +209,7 @@ class Engine:
         """Start afresh once most events are no longer needed."""
         if self._operator.count_kept() <= 2 * self._needed + SPARE_EVENTS:
             return
-        self._needed = self._operator.count_needed(self.horizon)
+        self._needed = self._operator.count_needed(self.gate.horizon)
         if self._operator.count_kept() > 2 * self._needed + SPARE_EVENTS:
             self.restore(self.keep())
 
