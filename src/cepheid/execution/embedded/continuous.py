@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from dataclasses import asdict
 from typing import Any
 
 import pyarrow as pa
@@ -20,14 +19,13 @@ import pyarrow as pa
 from cepheid.errors import EmptyStateWarning, InvalidInput
 from cepheid.event_time import in_microseconds
 from cepheid.execution.embedded.saved_state import OnChange, Restored, SavedEngine, SavedState, write_saved_state
-from cepheid.execution.embedded.stream_host import StreamHost
-from cepheid.execution.lookup.database import DatabaseTable
+from cepheid.execution.embedded.stream_host import StreamHost, group_vertices
+from cepheid.execution.embedded.stream_inputs import StreamInputs
 from cepheid.graph.node import EngineNode
-from cepheid.graph.operators import Sink, TableJoin
+from cepheid.graph.operators import Sink
 from cepheid.lookups import Database, Table
 from cepheid.measurement import CountedVertices, Counts
 from cepheid.placement.placed_graph import PlacedGraph
-from cepheid.schema import fit_schema, is_plain_schema, read_table
 from cepheid.settings import Settings
 
 
@@ -47,15 +45,13 @@ class ContinuousQuery:
         """several: answers are told by the names of the queries; lookups: tables that events are looked up in;
         on_change: what to do with a query that is not the one in the snapshot."""
         self._several = several
-        self._schemas = schemas
-        self._plain = {name: is_plain_schema(schema) for name, schema in schemas.items()}
-        self._empty = {name: schema.empty_table() for name, schema in schemas.items()}
+        self._inputs = StreamInputs(schemas)
         self._graph = placed.graph
         lateness_us = 0 if settings.lateness is None else in_microseconds(settings.lateness)
         self._host = StreamHost(schemas, lookups or {}, lateness_us)
         saved = None if snapshot is None else SavedState.read(snapshot)
         self.restored = Restored() if saved is None else saved.compare(self._list_stateful(), on_change)
-        self._result_schemas = self._host.open(placed, saved)
+        self._result_schemas = self._host.extend(placed, *group_vertices(placed, saved))
         self._finished = False
         if self.restored.empty:
             message = f"not in the snapshot, and begin empty: {', '.join(self.restored.empty)}"
@@ -65,13 +61,13 @@ class ContinuousQuery:
         """Take in events of one or more streams; give the rows that are settled now: a table, or, if several queries
         were opened together, one by the name of each."""
         self._refuse_finished()
-        return self._by_name(self._host.run(self._read_batches(batches), last=False))
+        return self._by_name(self._host.run(self._inputs.read(batches), last=False))
 
     def finish(self) -> Any:
         """No more events will come: give all rows that are left."""
         self._refuse_finished()
         self._finished = True
-        rest = self._by_name(self._host.run(self._empty, last=True))
+        rest = self._by_name(self._host.run(self._inputs.read_nothing(), last=True))
         self._host.close()
         return rest
 
@@ -88,15 +84,12 @@ class ContinuousQuery:
         They are taken out of the query; how many there were stays in `counts`.  An event that is late for several
         engines is told by each.
         """
-        return _stack_tables([run.take_late() for run in self._host.list_engines() if run.reads_streams])
+        return self._host.take_late()
 
     @property
     def counts(self) -> Counts:
         """What was counted by all engines and look-ups together."""
-        counted = [run.counts.as_dict() for run in self._host.list_engines()]
-        total = Counts(**{name: sum(each[name] for each in counted) for name in Counts().as_dict()})
-        total.unanswered = sum(each["unanswered"] for each in self.lookups.values())
-        return total
+        return self._host.count()
 
     @property
     def measurements(self) -> dict[str, CountedVertices]:
@@ -111,13 +104,7 @@ class ContinuousQuery:
     def lookups(self) -> dict[str, dict[str, int]]:
         """What was counted of each database: answers that were remembered (hits) and asked for (misses, fetches),
         failures, and events that went without an answer while it was away (unanswered)."""
-        opened = self._host.opened
-        nodes = {vertex: self._graph.vertices[vertex] for vertex in opened}
-        return {
-            node.table: asdict(lookup.counts)
-            for vertex, lookup in opened.items()
-            if isinstance(lookup, DatabaseTable) and isinstance(node := nodes[vertex], TableJoin)
-        }
+        return self._host.count_lookups()
 
     @property
     def schema(self) -> Any:
@@ -138,43 +125,12 @@ class ContinuousQuery:
         }
 
     def _by_name(self, results: dict[str, Any]) -> Any:
+        """Of each query; nothing came out of those that no pushed stream leads to."""
+        for name, schema in self._result_schemas.items():
+            if name not in results:
+                results[name] = schema.empty_table()
         return results if self._several else results["query"]
-
-    def _read_batches(self, batches: Mapping[str, Any]) -> dict[str, pa.Table]:
-        unknown = [name for name in batches if name not in self._schemas]
-        if unknown:
-            raise InvalidInput(
-                f'the query has no stream "{unknown[0]}"', hint=f"its streams: {', '.join(self._schemas)}"
-            )
-        return {
-            name: self._read_batch(name, batches[name], schema) if name in batches else self._empty[name]
-            for name, schema in self._schemas.items()
-        }
-
-    def _read_batch(self, name: str, batch: Any, schema: pa.Schema) -> pa.Table:
-        if self._plain[name] and isinstance(batch, pa.Table) and batch.schema.equals(schema):
-            return batch  # as it was announced: nothing to look for
-        return fit_schema(name, read_table(name, batch), schema)
 
     def _refuse_finished(self) -> None:
         if self._finished:
             raise InvalidInput("the query is finished", hint="open a new one")
-
-
-def _stack_tables(tables: list[pa.Table]) -> pa.Table:
-    """All rows under one another; of columns that have one name and no common type, the first is kept."""
-    stacked = tables[0]
-    for table in tables[1:]:
-        fitting = [name for name in table.column_names if _can_stack(stacked.schema, table.schema, name)]
-        stacked = pa.concat_tables([stacked, table.select(fitting)], promote_options="permissive")
-    return stacked
-
-
-def _can_stack(upper: pa.Schema, lower: pa.Schema, name: str) -> bool:
-    if name not in upper.names:
-        return True
-    try:
-        pa.unify_schemas([pa.schema([each.field(name)]) for each in (upper, lower)], promote_options="permissive")
-    except (pa.ArrowInvalid, pa.ArrowTypeError):
-        return False
-    return True

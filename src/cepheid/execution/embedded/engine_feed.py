@@ -48,7 +48,7 @@ class EngineFeed:
         self._under = [_engine_under(graph, feed, below) for feed in feeds]
         self._clocks = [_make_clocks(graph, feed) for feed in feeds]
         self._names = name_columns(graph, vertex)
-        self._is_read = any(_is_read_by_engines(graph, name) for name in vertices)
+        self.is_read = any(is_read_by_engines(graph, name) for name in vertices)
         self.floor = BEGINNING  # no row that is still to come is about an event older than this
         many = len(inputs) > 1
         self._queue: RowQueue | None = None
@@ -56,7 +56,7 @@ class EngineFeed:
         delays_us, streams = [lateness_us] * len(inputs), [len(clocks) for clocks in self._clocks]
         self._cells = cell_meanings(graph, vertex)
         first = nodes[0]
-        if isinstance(first, RowPattern | Sequence) and _is_read_by_engines(graph, vertex):
+        if isinstance(first, RowPattern | Sequence) and is_read_by_engines(graph, vertex):
             placed: list[EngineNode] = [with_places(first, many)]
             self.engine = Engine(placed, inputs, identity=identity, delays_us=delays_us, streams=streams)
             self._queue = RowQueue(first, many, self.engine.schemas[0])
@@ -88,7 +88,7 @@ class EngineFeed:
                 gate.follow(number, under.floor)
         rows = self.engine.push(inputs)
         if self._queue is None:
-            self.floor = self.engine.floor() if self._is_read else BEGINNING
+            self.floor = self.engine.floor() if self.is_read else BEGINNING
             return self._pay(rows)
         floor = self.engine.floor()
         ready = self._queue.pass_on(rows[0], floor)
@@ -179,7 +179,7 @@ def _reads_engines(graph: QueryGraph, vertex: str) -> bool:
     return any(isinstance(graph.vertices[name], EngineNode) for name in below)
 
 
-def _is_read_by_engines(graph: QueryGraph, vertex: str) -> bool:
+def is_read_by_engines(graph: QueryGraph, vertex: str) -> bool:
     above = [name for name in graph.reach(vertex, graph.outputs) if name != vertex]
     return any(isinstance(graph.vertices[name], EngineNode) for name in above)
 
@@ -206,4 +206,4 @@ def _make_clocks(graph: QueryGraph, feed: str) -> list[Newest]:
 
 
 def _make_clock(stream: str, column: str) -> Newest:
-    return lambda _, tables: newest_time(tables[stream].column(column))
+    return lambda _, tables: newest_time(tables[stream].column(column)) if stream in tables else BEGINNING
