@@ -51,11 +51,11 @@ class Gate:
         known[:] = map(max, known, newest)
         slowest = min(known)
         if slowest > BEGINNING:
-            self._reached[number] = slowest - self._delays_us[number]
+            self.follow(number, slowest - self._delays_us[number])
 
     def follow(self, number: int, time: int) -> None:
-        """No event of an input is older than this any more: told by an engine whose rows it is made of."""
-        self._reached[number] = time
+        """No event of an input will be older than this: so says an engine whose rows it is made of, or a heartbeat."""
+        self._reached[number] = max(self._reached[number], time)
 
     def advance(self, horizon: int = BEGINNING) -> None:
         """Move the horizon on as far as the inputs allow, or to where somebody who knows more says that it is."""

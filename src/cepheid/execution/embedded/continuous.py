@@ -12,17 +12,23 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any
 
 import pyarrow as pa
 
 from cepheid.errors import EmptyStateWarning, InvalidInput
-from cepheid.event_time import in_microseconds
-from cepheid.execution.embedded.saved_state import OnChange, Restored, SavedEngine, SavedState, write_saved_state
-from cepheid.execution.embedded.stream_host import StreamHost, group_vertices
+from cepheid.event_time import in_microseconds, read_moment
+from cepheid.execution.embedded.saved_state import (
+    OnChange,
+    Restored,
+    SavedEngine,
+    SavedState,
+    list_stateful,
+    write_saved_state,
+)
+from cepheid.execution.embedded.stream_host import StreamHost, find_states, group_vertices
 from cepheid.execution.embedded.stream_inputs import StreamInputs
-from cepheid.graph.node import EngineNode
-from cepheid.graph.operators import Sink
 from cepheid.lookups import Database, Table
 from cepheid.measurement import CountedVertices, Counts
 from cepheid.placement.placed_graph import PlacedGraph
@@ -50,8 +56,9 @@ class ContinuousQuery:
         lateness_us = 0 if settings.lateness is None else in_microseconds(settings.lateness)
         self._host = StreamHost(schemas, lookups or {}, lateness_us)
         saved = None if snapshot is None else SavedState.read(snapshot)
-        self.restored = Restored() if saved is None else saved.compare(self._list_stateful(), on_change)
-        self._result_schemas = self._host.extend(placed, *group_vertices(placed, saved))
+        self.restored = Restored() if saved is None else saved.compare(list_stateful(self._graph), on_change)
+        states = find_states(placed, saved)
+        self._result_schemas = self._host.extend(placed, group_vertices(placed, states), states)
         self._finished = False
         if self.restored.empty:
             message = f"not in the snapshot, and begin empty: {', '.join(self.restored.empty)}"
@@ -61,7 +68,14 @@ class ContinuousQuery:
         """Take in events of one or more streams; give the rows that are settled now: a table, or, if several queries
         were opened together, one by the name of each."""
         self._refuse_finished()
-        return self._by_name(self._host.run(self._inputs.read(batches), last=False))
+        return self._by_name(self._host.run(self._inputs.read(batches)))
+
+    def advance(self, to: datetime | int) -> Any:
+        """A heartbeat: no event older than this will come, on any stream.  Gives the rows that this settles.  A number
+        is in microseconds since 1970; a datetime without a zone is UTC."""
+        self._refuse_finished()
+        heard = dict.fromkeys(self._inputs.schemas, read_moment(to))
+        return self._by_name(self._host.run(self._inputs.read_nothing(), heard=heard))
 
     def finish(self) -> Any:
         """No more events will come: give all rows that are left."""
@@ -75,7 +89,7 @@ class ContinuousQuery:
         """All the query knows, as bytes; `cep.open(text, ..., snapshot=blob)` goes on from there."""
         self._refuse_finished()
         return write_saved_state(
-            self._list_stateful(), [SavedEngine(*run.write_state()) for run in self._host.list_engines()]
+            list_stateful(self._graph), [SavedEngine(*run.write_state()) for run in self._host.list_engines()]
         )
 
     def late_events(self) -> pa.Table:
@@ -110,19 +124,6 @@ class ContinuousQuery:
     def schema(self) -> Any:
         """The columns of the rows that come out; by name, if several queries were opened together."""
         return self._by_name(dict(self._result_schemas))
-
-    def _list_stateful(self) -> dict[str, dict[str, str]]:
-        """By query: the digests of the vertices that remember, and what people are told of each."""
-        graph = self._graph
-        return {
-            node.query: {
-                graph.digests[name]: f"{name}: {graph.vertices[name].describe()}"
-                for name in graph.reach(vertex, graph.inputs)
-                if isinstance(graph.vertices[name], EngineNode)
-            }
-            for vertex, node in graph.vertices.items()
-            if isinstance(node, Sink)
-        }
 
     def _by_name(self, results: dict[str, Any]) -> Any:
         """Of each query; nothing came out of those that no pushed stream leads to."""

@@ -27,6 +27,7 @@ from cepheid.graph.query_graph import QueryGraph
 from cepheid.measurement import Counts
 
 Tables = Mapping[str, pa.Table]
+Heard = Mapping[str, int]
 Newest = Callable[[pa.Table, Tables], int]
 
 
@@ -47,6 +48,7 @@ class EngineFeed:
         feeds = graph.inputs(vertex)
         self._under = [_engine_under(graph, feed, below) for feed in feeds]
         self._clocks = [_make_clocks(graph, feed) for feed in feeds]
+        self._streams = [_name_streams(graph, feed) for feed in feeds]
         self._names = name_columns(graph, vertex)
         self.is_read = any(is_read_by_engines(graph, name) for name in vertices)
         self.floor = BEGINNING  # no row that is still to come is about an event older than this
@@ -78,12 +80,15 @@ class EngineFeed:
     def counts(self) -> Counts:
         return self.engine.counts
 
-    def push(self, inputs: list[pa.Table], tables: Tables) -> list[pa.Table]:
-        """The rows of each vertex that are settled by one more batch; `tables`: what was pushed, by stream."""
+    def push(self, inputs: list[pa.Table], tables: Tables, heard: Heard) -> list[pa.Table]:
+        """The rows of each vertex that are settled by one more batch; `tables`: what was pushed, by stream; `heard`: of
+        some streams, that no event older than this will come."""
         gate = self.engine.gate
         for number, (under, layout) in enumerate(zip(self._under, inputs, strict=True)):
             if under is None:
                 gate.see(number, [clock(layout, tables) for clock in self._clocks[number]])
+                if heard:
+                    gate.follow(number, min(heard.get(name, BEGINNING) for name in self._streams[number]))
             else:
                 gate.follow(number, under.floor)
         rows = self.engine.push(inputs)
@@ -207,3 +212,8 @@ def _make_clocks(graph: QueryGraph, feed: str) -> list[Newest]:
 
 def _make_clock(stream: str, column: str) -> Newest:
     return lambda _, tables: newest_time(tables[stream].column(column)) if stream in tables else BEGINNING
+
+
+def _name_streams(graph: QueryGraph, feed: str) -> list[str]:
+    """The streams whose own time orders an input; where it is computed, nobody outside can say how far it has come."""
+    return [source.name for source, _ in trace_columns(graph, feed, "_time") or []] or [""]

@@ -15,7 +15,7 @@ from dataclasses import asdict
 import pyarrow as pa
 
 from cepheid.errors import NotSupportedYet
-from cepheid.execution.embedded.engine_feed import EngineFeed, is_read_by_engines
+from cepheid.execution.embedded.engine_feed import EngineFeed, Heard, is_read_by_engines
 from cepheid.execution.embedded.row_wise import PreparedVertex, prepare_vertex
 from cepheid.execution.embedded.saved_state import SavedEngine, SavedState
 from cepheid.execution.interpret import interpret
@@ -71,7 +71,12 @@ class StreamHost:
         engines; saved: by vertex, the state that its engine has."""
         self._graph, self._saved = placed.graph, saved or {}
         known = set(self._made)
-        given = interpret(placed, self, groups, self._made)
+        fresh = [[vertex for vertex in group if vertex not in known] for group in groups]
+        try:
+            given = interpret(placed, self, fresh, self._made)
+        except Exception:
+            self.drop([], [vertex for vertex in self._made if vertex not in known])
+            raise
         for vertex in self._graph.order:
             node = self._graph.vertices[vertex]
             inputs = self._graph.inputs(vertex)
@@ -91,17 +96,16 @@ class StreamHost:
         for query in queries:
             del self.results[query]
         for vertex in vertices:
-            for known in (self._made, self._inputs, self._streams):
-                known.pop(vertex)
-            for prepared in (self._sources, self._others, self.feeds):
-                prepared.pop(vertex, None)
+            for known in (self._made, self._inputs, self._streams, self._sources, self._others, self.feeds):
+                known.pop(vertex, None)
             if vertex in self.opened:
                 self.opened.pop(vertex)[1].close()
         self._plans.clear()
 
-    def run(self, tables: Tables, last: bool) -> dict[str, pa.Table]:
+    def run(self, tables: Tables, last: bool = False, heard: Heard | None = None) -> dict[str, pa.Table]:
         """The vertices over what was pushed, by stream, or all of them over the end; the rows of each query that these
-        streams lead to."""
+        streams lead to.  heard: of streams that were pushed, if only an empty table, that no event older than this will
+        come."""
         plan = list(self._made) if last else self._plan(frozenset(tables))
         made: dict[str, pa.Table] = {}
         for vertex in plan:
@@ -114,7 +118,7 @@ class StreamHost:
             if feed is None:
                 made[vertex] = self._others[vertex].run(inputs)
             elif vertex not in made:
-                rows = feed.finish(inputs) if last else feed.push(inputs, tables)
+                rows = feed.finish(inputs) if last else feed.push(inputs, tables, heard or {})
                 made.update(zip(feed.vertices, rows, strict=True))
         return {query: made[vertex] for query, vertex in self.results.items() if vertex in made}
 
@@ -130,6 +134,13 @@ class StreamHost:
     def list_engines(self) -> list[EngineFeed]:
         """Each engine once."""
         return list(dict.fromkeys(self.feeds.values()))
+
+    def streams_of(self, query: str) -> frozenset[str]:
+        return self._streams[self.results[query]]
+
+    def is_waiting(self) -> bool:
+        """May rows come out when only time moves on?"""
+        return any(feed.engine.is_waiting() for feed in self.list_engines())
 
     def count(self) -> Counts:
         """What was counted by all engines and look-ups together."""
@@ -188,21 +199,23 @@ class StreamHost:
         return self._others[vertex].schema
 
 
-def group_vertices(placed: PlacedGraph, saved: SavedState | None) -> tuple[list[list[str]], dict[str, SavedEngine]]:
-    """The vertices that share engines, and by vertex the state that its engine has.  Vertices that could share one but
-    have not seen the same events do not."""
+def find_states(placed: PlacedGraph, saved: SavedState | None) -> dict[str, SavedEngine]:
+    """By vertex: the state of the engine that it ran in when the snapshot was taken."""
+    if saved is None:
+        return {}
+    found = {vertex: saved.find(placed.graph.digests[vertex]) for vertex in placed.at_engines()}
+    return {vertex: saved.engines[number] for vertex, number in found.items() if number is not None}
+
+
+def group_vertices(placed: PlacedGraph, states: Mapping[str, SavedEngine]) -> list[list[str]]:
+    """The vertices that share engines.  Those that could share one but have not seen the same events do not."""
     groups: list[list[str]] = []
-    states: dict[str, SavedEngine] = {}
-    digests = placed.graph.digests
     for group in placed.engines():
-        apart: dict[int | None, list[str]] = {}
+        apart: dict[int, list[str]] = {}
         for vertex in group:
-            apart.setdefault(None if saved is None else saved.find(digests[vertex]), []).append(vertex)
-        for number, members in apart.items():
-            groups.append(members)
-            if saved is not None and number is not None:
-                states |= dict.fromkeys(members, saved.engines[number])
-    return groups, states
+            apart.setdefault(id(states.get(vertex)), []).append(vertex)
+        groups += apart.values()
+    return groups
 
 
 def _prepare_table_join(node: TableJoin, schema: pa.Schema, lookup: Lookup) -> PreparedVertex:
