@@ -246,7 +246,7 @@ def test_tables_of_another_schema_are_refused(tmp_path: Path, name: str) -> None
 def test_targets_that_cannot_be_written_are_told_at_once(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     (tmp_path / "folder.parquet").mkdir()
-    for name in ("file/rows.parquet", "file/rows.csv", "folder.parquet"):
+    for name in ("file/rows.parquet", "file/rows.csv", "folder.parquet", f"{'x' * 5000}.csv"):
         with pytest.raises(InvalidInput, match="cannot be written") as problem:
             open_sink(tmp_path / name, name="jam")
         assert problem.value.hint

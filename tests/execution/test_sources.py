@@ -254,6 +254,34 @@ def test_times_in_text_are_timestamps(tmp_path: Path) -> None:
     assert next(source.read()).schema.types == kinds == read_whole(source, "buses").schema.types
 
 
+def test_times_in_json_are_timestamps(tmp_path: Path) -> None:
+    path = tmp_path / "feed.jsonl"
+    rows = [
+        {
+            "a": "2026-01-01 00:00:00",
+            "b": "2026-01-01T00:00:00.123Z",
+            "c": "2026-01-01 00:00:00.5",
+            "d": "0.5",
+            "e": None,
+        },
+        {"a": "2026-01-01 00:00:01", "b": "2026-01-01T02:00:00+02:00", "c": "2026-01-01 00:00:00", "d": "x", "e": None},
+        {"a": None, "b": None, "c": None, "d": None, "e": "2026-01-01 00:00:00.25"},
+    ]
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    source = open_source(path, name="buses")
+    second, fraction = pa.timestamp("s"), pa.timestamp("ns")
+    assert source.schema.types == [second, fraction, fraction, pa.string(), fraction]
+    whole = read_whole(source, "buses")
+    assert pa.concat_tables(source.read(1)).equals(whole)
+    assert [str(value) for value in whole.column("b").to_pylist()] == [
+        "2026-01-01 00:00:00.123000",
+        "2026-01-01 00:00:00",
+        "None",
+    ]
+    path.write_text('{"mixed": "2026-01-01 00:00:00.5"}\n{"mixed": "2026-01-01 00:00:00.5Z"}\n')
+    assert open_source(path, name="buses").schema.types == [pa.string()], "nobody knows how they compare"
+
+
 @pytest.fixture
 def small_samples(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (csv_files, json_lines):
@@ -267,8 +295,27 @@ SURPRISES = {
     "more.jsonl": ('{"a": 1, "b": "x"}\n' * 100, '{"a": 2, "b": "y", "c": 3}\n', "unexpected field"),
     "null.csv": ("a,b\n" + ",x\n" * 100, "2,y\n", "2"),
     "null.jsonl": ('{"a": null, "b": "x"}\n' * 100, '{"a": 2, "b": "y"}\n', "changed from null to number"),
+    "time.jsonl": (
+        '{"a": "2026-01-01 00:00:00", "b": "x"}\n' * 100,
+        '{"a": "2026-01-01 00:00:00.5", "b": "y"}\n',
+        "00:00:00.5",
+    ),
+    "text.jsonl": (
+        '{"a": "2026-01-01 00:00:00.5", "b": "x"}\n' * 100,
+        '{"a": "soon", "b": "y"}\n',
+        "soon",
+    ),
     "time.csv": ("a,b\n" + "2026-01-01 00:00:00,x\n" * 100, "2026-01-01 00:00:00.5,y\n", "00:00:00.5"),
 }
+
+
+@pytest.mark.usefixtures("small_samples")
+def test_lines_inside_of_values_are_no_ends_of_rows(tmp_path: Path) -> None:
+    rows = pa.table({"n": list(range(200)), "text": [f"line\n{number},\n" * (number % 3) for number in range(200)]})
+    write_csv(rows, tmp_path / "feed.csv")
+    source = open_source(tmp_path / "feed.csv", name="rows")
+    assert pa.concat_tables(source.read(7)).equals(rows)
+    assert read_whole(source, "rows").equals(rows)
 
 
 @pytest.mark.usefixtures("small_samples")
@@ -471,6 +518,9 @@ def test_files_that_are_not_there_are_told(tmp_path: Path, monkeypatch: pytest.M
         ("gone.parquet", 'the file "gone.parquet" does not exist'),
         ("gone", 'the file "gone" does not exist'),
         ("gone/*.csv", 'no file fits "gone/*.csv"'),
+        ("~nobody/gone.csv", 'the file "~nobody/gone.csv" does not exist'),
+        ("x" * 5000, "File name too long"),
+        (f"{'x' * 5000}.csv", "File name too long"),
         ("*", None),
         ("empty", 'the folder "empty" has no files'),
     ):

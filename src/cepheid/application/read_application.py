@@ -29,6 +29,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any, get_args
 
@@ -176,10 +177,12 @@ def _check_sinks(top: Table, folder: Path, endpoints: Endpoints) -> None:
             raise
         if target is None:
             continue
-        other = taken.setdefault(target.resolve(), table.title)
-        if other != table.title:
-            told = f'writes to "{table.text("sink")}", the file of {other}'
-            raise table.mistake(told, "sink", hint="give each a file of its own")
+        target = target.resolve()
+        for path, other in taken.items():
+            if path == target or path in target.parents or fnmatch(str(target), str(path)):
+                told = f'writes to "{table.text("sink")}", which belongs to {other}'
+                raise table.mistake(told, "sink", hint="give each a file of its own, outside of what is read")
+        taken[target] = table.title
 
 
 def _read_values(table: Table) -> dict[str, Any]:

@@ -5,6 +5,8 @@ text ─locate_path─▶ a path ─list_files─▶ the files, in the order of 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -21,8 +23,15 @@ def is_path(text: str) -> bool:
 
 def locate_path(text: str, folder: Path | None = None) -> Path:
     """folder: where relative paths start from; None: where the process runs."""
-    path = Path(unquote(urlsplit(text).path)) if text.startswith("file://") else Path(text).expanduser()
+    path = Path(unquote(urlsplit(text).path)) if text.startswith("file://") else Path(text)
+    if path.parts[:1] == ("~",):
+        path = path.expanduser()
     return path if folder is None else folder / path
+
+
+def is_folder(path: Path) -> bool:
+    with _looking_for(path):
+        return path.is_dir()
 
 
 def has_ending(name: str, endings: tuple[str, ...]) -> bool:
@@ -51,16 +60,27 @@ def list_files(path: Path) -> list[Path]:
 
 
 def _find_files(path: Path) -> list[Path]:
-    if path.is_dir():
-        return _files_in(path)
-    if path.exists():
-        return [path]
-    if not _is_pattern(path):
-        return []
-    files: list[Path] = []
-    for found in sorted(_expand(path)):
-        files += _files_in(found) if found.is_dir() else [found]
-    return list(dict.fromkeys(files))
+    with _looking_for(path):
+        if path.is_dir():
+            return _files_in(path)
+        if path.exists():
+            return [path]
+        if not _is_pattern(path):
+            return []
+        files: list[Path] = []
+        for found in sorted(_expand(path)):
+            files += _files_in(found) if found.is_dir() else [found]
+        return list(dict.fromkeys(files))
+
+
+@contextmanager
+def _looking_for(path: Path) -> Iterator[None]:
+    """A name that is too long, a folder that one may not enter."""
+    try:
+        yield
+    except OSError as problem:
+        hint = "see that its name is right, and that you may read it"
+        raise InvalidInput(f'"{path}" cannot be read: {problem.strerror}', hint=hint) from None
 
 
 def _files_in(folder: Path) -> list[Path]:

@@ -15,7 +15,8 @@ from cepheid.errors import InvalidInput
 def prepare_target(path: Path) -> None:
     with writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-    if path.is_dir():
+        is_folder = path.is_dir()
+    if is_folder:
         raise InvalidInput(f'"{path}" is a folder, and cannot be written as a file', hint=f'"{path / "rows.parquet"}"')
     if not os.access(path if path.exists() else path.parent, os.W_OK):
         raise InvalidInput(f'"{path}" cannot be written: no permission', hint="choose a folder that you may write to")

@@ -20,8 +20,12 @@ SAMPLE_BYTES = 16 << 20
 BLOCK_BYTES = 1 << 20
 
 
+PARSING = csv.ParseOptions(newlines_in_values=True)  # else a block could end inside of a value in quotes
+
+
 def _read_schema(path: Path) -> pa.Schema:
-    with pa.input_stream(path) as stream, csv.open_csv(stream, csv.ReadOptions(block_size=SAMPLE_BYTES)) as reader:
+    reading = csv.ReadOptions(block_size=SAMPLE_BYTES)
+    with pa.input_stream(path) as stream, csv.open_csv(stream, reading, PARSING) as reader:
         return reader.schema
 
 
@@ -29,14 +33,14 @@ def _read(path: Path, rows: int, schema: pa.Schema, is_declared: bool) -> Iterat
     types = {column.name: column.type for column in schema}
     options = csv.ConvertOptions(column_types=types, include_columns=schema.names)
     reading = csv.ReadOptions(block_size=BLOCK_BYTES)
-    with pa.input_stream(path) as stream, csv.open_csv(stream, reading, convert_options=options) as reader:
+    with pa.input_stream(path) as stream, csv.open_csv(stream, reading, PARSING, options) as reader:
         for batch in reader:
             yield pa.Table.from_batches([batch])
 
 
 def _read_whole(path: Path) -> pa.Table:
     with pa.input_stream(path) as stream:
-        return csv.read_csv(stream)
+        return csv.read_csv(stream, parse_options=PARSING)
 
 
 def _advise(told: str) -> str | None:

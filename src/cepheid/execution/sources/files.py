@@ -18,7 +18,7 @@ from typing import Any
 import pyarrow as pa
 
 from cepheid.errors import InvalidInput
-from cepheid.execution.file_names import find_sample, has_ending, list_files
+from cepheid.execution.file_names import find_sample, has_ending, is_folder, list_files
 from cepheid.execution.sources.cut_tables import cut_tables
 from cepheid.execution.sources.source import BATCH_ROWS, SourceKind
 from cepheid.schema import fit_schema, read_schema, read_table
@@ -88,6 +88,8 @@ class FileSource:
             told = str(problem).strip().rstrip(".")
             otherwise = f"it was read as {self.form.name}; if it is something else, give it that ending"
             hint = self.form.advise(told) or otherwise
+            if isinstance(problem, PermissionError):
+                hint = "see that you may read it"
             raise InvalidInput(f'"{path}" cannot be read: {told}', hint=hint) from None
 
 
@@ -104,7 +106,7 @@ def kind_of_files(form: FileFormat, written: str = "") -> SourceKind:
     """Files that end so, folders and patterns whose first file does."""
 
     def recognises(path: Path) -> bool:
-        if not path.is_dir() and has_ending(path.name, form.endings):
+        if not is_folder(path) and has_ending(path.name, form.endings):
             return True
         return has_ending(find_sample(path).name, form.endings)
 

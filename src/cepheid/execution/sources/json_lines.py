@@ -1,6 +1,7 @@
 """JSON lines: an object for each event, compressed or not.  Types are guessed and hold as in csv_files.py.
 
-A time is text like "2026-01-01 00:00:00"; one with a fraction of a second stays text unless a schema says otherwise.
+A time is text like "2026-01-01 00:00:00"; Arrow finds those of whole seconds, the others are found here.  As Arrow does
+it, one with an offset becomes the same instant without it.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ PLAIN = (".jsonl", ".ndjson", ".json")
 def _read_schema(path: Path) -> pa.Schema:
     reading = json_reader.ReadOptions(block_size=SAMPLE_BYTES)
     with pa.input_stream(path) as stream, json_reader.open_json(stream, reading) as reader:
-        return reader.schema
+        return _find_times(pa.Table.from_batches([reader.read_next_batch()])).schema
 
 
 def _read(path: Path, rows: int, schema: pa.Schema, is_declared: bool) -> Iterator[pa.Table]:  # noqa: ARG001 (bytes)
@@ -37,7 +38,25 @@ def _read(path: Path, rows: int, schema: pa.Schema, is_declared: bool) -> Iterat
 
 def _read_whole(path: Path) -> pa.Table:
     with pa.input_stream(path) as stream:
-        return json_reader.read_json(stream)
+        return _find_times(json_reader.read_json(stream))
+
+
+def _find_times(table: pa.Table) -> pa.Table:
+    """Columns of text of which all values are times, with an offset or all without, become timestamps."""
+    for number, column in enumerate(table.schema):
+        if pa.types.is_string(column.type):
+            times = _as_times(table.column(number))
+            table = table if times is None else table.set_column(number, column.name, times)
+    return table
+
+
+def _as_times(texts: pa.ChunkedArray) -> pa.ChunkedArray | None:
+    for zone in (None, "UTC"):
+        try:
+            return texts.cast(pa.timestamp("ns", zone)).cast(pa.timestamp("ns"))
+        except pa.ArrowInvalid:
+            continue  # at the first value that is no such time
+    return None
 
 
 def _advise(told: str) -> str | None:

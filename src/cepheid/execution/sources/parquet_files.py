@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow.dataset import ParquetFragmentScanOptions
 
-from cepheid.execution.file_names import has_ending, list_files
+from cepheid.execution.file_names import has_ending, is_folder, list_files
 from cepheid.execution.sources.files import FileFormat, FileSource, open_files
 from cepheid.execution.sources.source import SourceKind
 
@@ -58,7 +58,7 @@ FOLDER = replace(FORMAT, read_schema=_read_folder_schema, read=_read_folder)
 
 def _recognises(path: Path) -> bool:
     """Any folder that no other kind has recognised by its files: Spark's may have no endings."""
-    return has_ending(path.name, ENDINGS) or path.is_dir()
+    return has_ending(path.name, ENDINGS) or is_folder(path)
 
 
 def _open(path: Any, name: str, schema: pa.Schema | None) -> FileSource:
