@@ -225,6 +225,20 @@ def test_json_lines_hold_what_csv_cannot(tmp_path: Path) -> None:
     assert (tmp_path / "rows.csv").read_text() == "an earlier result"
 
 
+@pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
+@pytest.mark.parametrize("zone", [None, "UTC", "Asia/Kolkata"])
+def test_times_in_json_are_those_that_python_shows(tmp_path: Path, unit: str, zone: str | None) -> None:
+    times = [0, 1, -1, 1_500, 999_999, 1_000_000, 253_402_300_799, None]
+    if zone is not None and unit == "s":
+        times.remove(253_402_300_799)  # the last second of year 9999 is in the next year there
+    rows = pa.table({"ts": pa.array(times, pa.timestamp(unit, zone))})
+    sink = open_sink(tmp_path / "rows.jsonl", name="jam")
+    sink.write(rows)
+    sink.close()
+    shown = [json.loads(line)["ts"] for line in (tmp_path / "rows.jsonl").read_text().splitlines()]
+    assert shown == [None if time is None else str(time) for time in rows.column("ts").to_pylist()]
+
+
 def test_types_that_a_file_cannot_hold_are_told(tmp_path: Path) -> None:
     union = pa.UnionArray.from_dense(pa.array([0], pa.int8()), pa.array([0], pa.int32()), [pa.array([1])])
     with pytest.raises(InvalidInput, match="cannot be written") as problem:
