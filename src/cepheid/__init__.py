@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from cepheid.errors import CepheidError as CepheidError
     from cepheid.errors import RejectedEventsWarning as RejectedEventsWarning
     from cepheid.errors import UnboundedStateWarning as UnboundedStateWarning
+    from cepheid.execution.sinks.kinds import register_sink as register_sink
+    from cepheid.execution.sources.kinds import register_source as register_source
     from cepheid.execution.split import Splitter as Splitter
     from cepheid.language.builder.pattern_builder import Pattern as Pattern
     from cepheid.language.builder.pattern_builder import pattern as pattern
@@ -44,6 +46,8 @@ _HOMES = {
     "Database": "cepheid.lookups",
     "Table": "cepheid.lookups",
     "Splitter": "cepheid.execution.split",
+    "register_source": "cepheid.execution.sources.kinds",
+    "register_sink": "cepheid.execution.sinks.kinds",
     "late_events": "cepheid.session",
     "count_rejected": "cepheid.session",
     "CepheidError": "cepheid.errors",

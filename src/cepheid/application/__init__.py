@@ -7,6 +7,7 @@ from cepheid.application.application import (
     Cluster,
     compile_application,
 )
+from cepheid.application.endpoints import Endpoints
 from cepheid.application.read_application import read_application
 
 __all__ = [
@@ -14,6 +15,7 @@ __all__ = [
     "ApplicationQuery",
     "ApplicationSource",
     "Cluster",
+    "Endpoints",
     "compile_application",
     "read_application",
 ]

@@ -25,25 +25,26 @@ HOSTS: dict[HostName, HostTraits] = {"embedded": EMBEDDED, "spark": SPARK_STREAM
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApplicationSource:
     """arrivals: the table that says how many events come (simulation/arrivals), empty: not said.  keys: how many
-    different keys its events have, or how many values a column has; None: not known.  path: the file that it is read
-    from."""
+    different keys its events have, or how many values a column has; None: not known.  path: where it is
+    read from, as the file says it: a path, a pattern or whatever else is a source."""
 
     name: str
     schema: pa.Schema
     arrivals: Mapping[str, Any] = field(default_factory=dict)
     keys: float | Mapping[str, float] | None = None
-    path: Path | None = None
+    path: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApplicationQuery:
     """selectivity: rows that come out for each event that comes in, None: not known.  origin: where the text stands,
-    for messages."""
+    for messages.  sink: where its rows go, as the file says it; None: nowhere, but to who runs it."""
 
     name: str
     text: str
     selectivity: float | None = None
     origin: str = "query"
+    sink: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

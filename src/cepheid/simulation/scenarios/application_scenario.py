@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from cepheid.application import Application, compile_application, read_application
+from cepheid.application import Application, Endpoints, compile_application, read_application
 from cepheid.cost.profile_file import read_profile
 from cepheid.errors import CepheidError, InvalidInput
 from cepheid.language.expressions.host_types import Describe
@@ -13,9 +13,10 @@ from cepheid.simulation.scenario import Scenario
 from cepheid.simulation.scenarios.graph_scenario import scenario_of_graph
 
 
-def scenario_of_application(path: Path, describe: Describe) -> Scenario:
-    """describe: tells the types of SQL; the embedded host has one (execution/embedded/relations.py)."""
-    application = read_application(path)
+def scenario_of_application(path: Path, describe: Describe, endpoints: Endpoints) -> Scenario:
+    """describe: tells the types of SQL; the embedded host has one (execution/embedded/relations.py).  endpoints: know
+    sources and sinks (execution/endpoints.py); of sinks only that they are known, for nothing is written."""
+    application = read_application(path, endpoints)
     placed = compile_application(application, describe).placed
     return scenario_of_graph(
         placed,
