@@ -3,23 +3,20 @@
 deployment = SimulatedDeployment(scenario)
 deployment.advance(60.0)
 deployment.observe().machines[0].utilisation
-deployment.apply(AddMachine(name="vm2"))
+deployment.apply(cep.AddMachine(name="vm2"))
+cep.replay(actions, deployment, deployment.advance_to)
 """
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from dataclasses import replace
-from typing import Literal
-
 import numpy as np
 
-from cepheid.deployment import Action, AddMachine, Deploy, Move, RemoveMachine, Resize, Retire
-from cepheid.errors import InvalidInput, NotSupportedYet
+from cepheid.deployment import Action
+from cepheid.errors import InvalidInput
 from cepheid.measurement import MachineMeasurement, Observation, QueryMeasurement, VertexMeasurement
 from cepheid.simulation.layout import CONSUMER
 from cepheid.simulation.run import EngineName, SimulationRun
-from cepheid.simulation.scenario import Query, Scenario, ScenarioChange, Vm
+from cepheid.simulation.scenario import Scenario
 from cepheid.simulation.tally import Floats
 
 
@@ -30,7 +27,6 @@ class SimulatedDeployment:
         if scenario.fidelity != "corrected":
             raise InvalidInput("CEPSim cannot change while it runs", hint='set fidelity = "corrected"')
         self.run = SimulationRun(scenario, engine)
-        self._changes = sorted(scenario.changes, key=lambda change: change.at_s)
         self._seen: dict[str, Floats] = {}
         self._seen_at = self.run.now_s
 
@@ -44,77 +40,15 @@ class SimulatedDeployment:
 
     def advance(self, seconds: float) -> None:
         """Let so much time pass, in whole ticks; what the scenario has planned for that time happens."""
-        starts = [tick.start_s for tick in self.run.ticks]
-        goal = bisect_left(starts, self.now_s + seconds - self.run.situation.scenario.tick_s / 2.0)
-        while True:
-            while self._changes and self._changes[0].at_s <= self.now_s:
-                self.run.change(self._changes.pop(0))
-            stop = min(goal, bisect_left(starts, self._changes[0].at_s)) if self._changes else goal
-            self.run.advance(stop)
-            if stop >= goal or self.run.is_over:
-                return
+        self.run.advance_to(self.now_s + seconds - self.run.situation.scenario.tick_s / 2.0)
+
+    def advance_to(self, at_s: float) -> None:
+        """Let time pass until the first tick that begins at that time or later."""
+        self.run.advance_to(at_s)
 
     def apply(self, action: Action) -> None:
-        scenario = self.run.situation.scenario
-        match action:
-            case Deploy(query=query):
-                self._deploy(query)
-            case AddMachine(name=name):
-                vm = Vm(name=name, pes=action.pes, mips=action.mips, price_per_hour=action.price_per_hour)
-                if all(each.name != name for each in scenario.vms):
-                    self._adopt(replace(scenario, vms=(*scenario.vms, vm)))
-                else:
-                    self._change("add_vm", vm=name)
-            case Retire(query=query):
-                self._change("retire", query=query)
-            case Move():
-                self._change(
-                    "move", query=action.query, vertex=action.vertex, vm=action.machine, pause_s=action.pause_s
-                )
-            case RemoveMachine(name=name):
-                self._change("remove_vm", vm=name, loses="queues" if action.loses else "nothing")
-            case Resize(name=name, pes=pes):
-                self._change("resize", vm=name, pes=pes)
-
-    def _change(
-        self,
-        action: Literal["deploy", "retire", "move", "add_vm", "remove_vm", "resize"],
-        *,
-        query: str = "",
-        vertex: str = "",
-        vm: str = "",
-        pes: int = 0,
-        pause_s: float = 0.0,
-        loses: Literal["queues", "nothing"] = "queues",
-    ) -> None:
-        self.run.change(
-            ScenarioChange(
-                at_s=self.now_s,
-                action=action,
-                query=query,
-                vertex=vertex,
-                vm=vm,
-                pes=pes,
-                pause_s=pause_s,
-                loses=loses,
-            )
-        )
-
-    def _deploy(self, query: object) -> None:
-        if not isinstance(query, Query):
-            told = f"a simulated deployment runs queries of scenarios, not {type(query).__name__}"
-            raise InvalidInput(told, hint="give a Query, as in scenario.queries")
-        scenario, own = self.run.situation.scenario, {vertex.id for vertex in query.vertices}
-        if any(end not in own for edge in query.edges for end in (edge.source, edge.target)):
-            told = "deploying a query that shares vertices of another while it runs"
-            raise NotSupportedYet(told, hint="put it into the scenario from the start, or give it vertices of its own")
-        if any(each.name == query.name for each in scenario.queries):
-            self._change("deploy", query=query.name)  # it was retired, or planned for later
-        else:
-            self._adopt(replace(scenario, queries=(*scenario.queries, query)))
-
-    def _adopt(self, scenario: Scenario) -> None:
-        self.run.adopt(replace(self.run.situation, scenario=scenario))
+        """At the beginning of the next tick; effects.py says what each action does here."""
+        self.run.apply(action)
 
     def observe(self) -> Observation:
         run, tally, layout = self.run, self.run.engine.tally, self.run.layout
@@ -123,12 +57,16 @@ class SimulatedDeployment:
         used, offered = self._since("used"), self._since("offered")
         consumed, latency, origins = (self._since(name) for name in ("consumed", "latency", "origins"))
         waiting = run.engine.waiting()
+        title = {query.name: query.title for query in run.situation.scenario.queries}
+        latest = {query.title: query.name for query in run.situation.scenario.queries}
         vertices = []
         for number, instance in enumerate(layout.instances):
-            place = int(layout.placement[number])
+            place, known_as = int(layout.placement[number]), title[instance.query]
+            if latest[known_as] != instance.query and not layout.deployed[number]:
+                continue  # of a query as it was before it was altered
             vertices.append(
                 VertexMeasurement(
-                    query=instance.query,
+                    query=known_as,
                     vertex=instance.name,
                     machine=run.situation.scenario.vms[layout.vm[place]].name if place >= 0 else "",
                     processed_per_s=float(processed[number]) / seconds,
@@ -141,22 +79,22 @@ class SimulatedDeployment:
             MachineMeasurement(
                 name=vm.name,
                 is_there=vm.name not in absent,
-                pes=vm.pes,
+                cores=vm.pes,
                 utilisation=float(used[number] / offered[number]) if offered[number] > 0.0 else 0.0,
             )
             for number, vm in enumerate(run.situation.scenario.vms)
         )
         queries = []
-        for query in run.situation.scenario.queries:
+        for query in latest:
             rows = [
                 tally.consumer_of[number]
                 for number, instance in enumerate(layout.instances)
-                if instance.query == query.name and layout.kind[number] == CONSUMER
+                if title[instance.query] == query and layout.kind[number] == CONSUMER
             ]
             events = float(consumed[rows].sum())
             queries.append(
                 QueryMeasurement(
-                    query=query.name,
+                    query=query,
                     throughput_per_s=float(origins[rows].sum()) / seconds,
                     latency_ms=float(latency[rows].sum()) / events if events else None,
                 )

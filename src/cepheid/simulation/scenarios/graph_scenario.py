@@ -78,7 +78,8 @@ def scenario_of_graph(
 
 
 def _make_base(cluster: Cluster, profile: Profile | None, settings: Mapping[str, Any]) -> Scenario:
-    known = {field.name for field in fields(Scenario)} - {"queries", "vms", "datacentres", "links", "changes"}
+    others = {"queries", "vms", "datacentres", "links", "failures", "actions", "planner"}
+    known = {field.name for field in fields(Scenario)} - others
     for name in settings:
         if name not in known:
             raise InvalidInput(f'a simulation has no setting "{name}"', hint=suggest_name(name, sorted(known)))
