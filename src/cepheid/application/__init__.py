@@ -6,6 +6,7 @@ from cepheid.application.application import (
     ApplicationSource,
     Cluster,
     compile_application,
+    make_catalog,
 )
 from cepheid.application.read_application import read_application
 
@@ -15,5 +16,6 @@ __all__ = [
     "ApplicationSource",
     "Cluster",
     "compile_application",
+    "make_catalog",
     "read_application",
 ]
