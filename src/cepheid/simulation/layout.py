@@ -97,12 +97,7 @@ def lay_out(scenario: Scenario, undeployed: Collection[str] = (), absent: Collec
     target = np.array([edge[1] for edge in edges], np.int64)
     deployed = _find_deployed(scenario.queries, number, edges, undeployed)
     runs: list[bool] = deployed.tolist()  # quicker than an array, one by one
-    inputs_of: list[list[int]] = [[] for _ in instances]
-    outputs_of: list[list[int]] = [[] for _ in instances]
-    for edge, (start, end, _) in enumerate(edges):
-        inputs_of[end].append(edge)
-        if runs[end] or not runs[start]:
-            outputs_of[start].append(edge)
+    inputs_of, outputs_of = _connect(edges, runs)
     kind = np.array([KINDS.index(each.vertex.kind) for each in instances], np.int64)
     family, members = _find_families(scenario.queries, edges)
     slot, width = _number_producers(kind, family)
@@ -189,6 +184,16 @@ def _find(query: Query, copy: int, name: str, number: dict[tuple[str, int, str],
         known = [vertex.id for vertex in query.vertices]
         raise InvalidInput(f'query "{query.name}": vertex "{name}" does not exist', hint=suggest_name(name, known))
     return found
+
+
+def _connect(edges: list[tuple[int, int, float]], deployed: list[bool]) -> tuple[list[list[int]], list[list[int]]]:
+    inputs_of: list[list[int]] = [[] for _ in deployed]
+    outputs_of: list[list[int]] = [[] for _ in deployed]
+    for edge, (start, end, _) in enumerate(edges):
+        inputs_of[end].append(edge)
+        if deployed[end] or not deployed[start]:
+            outputs_of[start].append(edge)
+    return inputs_of, outputs_of
 
 
 def _find_deployed(

@@ -14,7 +14,6 @@ import numpy as np
 from cepheid.deployment import Action
 from cepheid.errors import InvalidInput
 from cepheid.measurement import MachineMeasurement, Observation, QueryMeasurement, VertexMeasurement
-from cepheid.simulation.layout import CONSUMER
 from cepheid.simulation.run import EngineName, SimulationRun
 from cepheid.simulation.scenario import Scenario
 from cepheid.simulation.tally import Floats
@@ -51,63 +50,63 @@ class SimulatedDeployment:
         self.run.apply(action)
 
     def observe(self) -> Observation:
-        run, tally, layout = self.run, self.run.engine.tally, self.run.layout
-        seconds = max(self.now_s - self._seen_at, run.situation.scenario.tick_s)
-        processed, dropped = self._since("processed"), self._since("dropped")
-        used, offered = self._since("used"), self._since("offered")
+        seconds = max(self.now_s - self._seen_at, self.run.situation.scenario.tick_s)
+        observation = Observation(
+            at_s=self.now_s,
+            since_s=self._seen_at,
+            queries=self._observe_queries(seconds),
+            vertices=self._observe_vertices(seconds),
+            machines=self._observe_machines(),
+        )
+        self._seen_at = self.now_s
+        return observation
+
+    def _observe_queries(self, seconds: float) -> tuple[QueryMeasurement, ...]:
+        """Also those that do not run; an altered one is told once, with what its earlier versions consumed."""
         consumed, latency, origins = (self._since(name) for name in ("consumed", "latency", "origins"))
-        waiting = run.engine.waiting()
-        title = {query.name: query.title for query in run.situation.scenario.queries}
-        latest = {query.title: query.name for query in run.situation.scenario.queries}
-        vertices = []
-        for number, instance in enumerate(layout.instances):
-            place, known_as = int(layout.placement[number]), title[instance.query]
-            if latest[known_as] != instance.query and not layout.deployed[number]:
-                continue  # of a query as it was before it was altered
-            vertices.append(
-                VertexMeasurement(
-                    query=known_as,
-                    vertex=instance.name,
-                    machine=run.situation.scenario.vms[layout.vm[place]].name if place >= 0 else "",
-                    processed_per_s=float(processed[number]) / seconds,
-                    waiting=float(waiting[number]),
-                    dropped=float(dropped[number]),
-                )
+        rows: dict[str, list[int]] = {title: [] for title in self.run.situation.titles}
+        title = {query.name: query.title for query in self.run.situation.scenario.queries}
+        for number in self.run.layout.consumers():
+            rows[title[self.run.layout.instances[number].query]].append(self.run.engine.tally.consumer_of[number])
+        return tuple(
+            QueryMeasurement(
+                query=name,
+                throughput_per_s=float(origins[own].sum()) / seconds,
+                latency_ms=float(latency[own].sum()) / events if (events := float(consumed[own].sum())) else None,
             )
-        absent = run.absent
-        machines = tuple(
+            for name, own in rows.items()
+        )
+
+    def _observe_vertices(self, seconds: float) -> tuple[VertexMeasurement, ...]:
+        """But those of earlier versions of a query that it did not keep."""
+        layout, scenario = self.run.layout, self.run.situation.scenario
+        processed, dropped, waiting = self._since("processed"), self._since("dropped"), self.run.engine.waiting()
+        title = {query.name: query.title for query in scenario.queries}
+        latest = {query.title: query.name for query in scenario.queries}
+        return tuple(
+            VertexMeasurement(
+                query=title[instance.query],
+                vertex=instance.name,
+                machine=scenario.vms[layout.vm[place]].name if (place := int(layout.placement[number])) >= 0 else "",
+                processed_per_s=float(processed[number]) / seconds,
+                waiting=float(waiting[number]),
+                dropped=float(dropped[number]),
+            )
+            for number, instance in enumerate(layout.instances)
+            if layout.deployed[number] or latest[title[instance.query]] == instance.query
+        )
+
+    def _observe_machines(self) -> tuple[MachineMeasurement, ...]:
+        used, offered, absent = self._since("used"), self._since("offered"), self.run.absent
+        return tuple(
             MachineMeasurement(
                 name=vm.name,
                 is_there=vm.name not in absent,
                 cores=vm.pes,
                 utilisation=float(used[number] / offered[number]) if offered[number] > 0.0 else 0.0,
             )
-            for number, vm in enumerate(run.situation.scenario.vms)
+            for number, vm in enumerate(self.run.situation.scenario.vms)
         )
-        queries = []
-        for query in latest:
-            rows = [
-                tally.consumer_of[number]
-                for number, instance in enumerate(layout.instances)
-                if title[instance.query] == query and layout.kind[number] == CONSUMER
-            ]
-            events = float(consumed[rows].sum())
-            queries.append(
-                QueryMeasurement(
-                    query=query,
-                    throughput_per_s=float(origins[rows].sum()) / seconds,
-                    latency_ms=float(latency[rows].sum()) / events if events else None,
-                )
-            )
-        observation = Observation(
-            at_s=self.now_s,
-            since_s=self._seen_at,
-            queries=tuple(queries),
-            vertices=tuple(vertices),
-            machines=machines,
-        )
-        self._seen_at = self.now_s
-        return observation
 
     def _since(self, name: str) -> Floats:
         """How much a count has grown since the last observation."""
