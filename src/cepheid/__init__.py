@@ -6,6 +6,7 @@
     cep.open(text, **schemas)     a continuous query in this process
     cep.explain(text, **inputs)   what becomes of the query, step by step
     cep.pattern("a").then("b")    a pattern written in Python, in place of text
+    cep.Deploy(name=...), ...     what can be done to a running deployment, live or simulated
 
 Names are loaded when they are first used: a Spark worker that imports the kernel loads nothing else.  Type checkers
 read the imports below, which never run; a test keeps both lists equal.
@@ -17,6 +18,17 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from cepheid.deployment import AddMachine as AddMachine
+    from cepheid.deployment import Alter as Alter
+    from cepheid.deployment import Deploy as Deploy
+    from cepheid.deployment import Move as Move
+    from cepheid.deployment import MoveGroups as MoveGroups
+    from cepheid.deployment import RemoveMachine as RemoveMachine
+    from cepheid.deployment import Replan as Replan
+    from cepheid.deployment import Retire as Retire
+    from cepheid.deployment import Scale as Scale
+    from cepheid.deployment import TimedAction as TimedAction
+    from cepheid.deployment import replay as replay
     from cepheid.errors import CepheidError as CepheidError
     from cepheid.errors import RejectedEventsWarning as RejectedEventsWarning
     from cepheid.errors import UnboundedStateWarning as UnboundedStateWarning
@@ -48,6 +60,17 @@ _HOMES = {
     "Splitter": "cepheid.execution.split",
     "register_source": "cepheid.execution.sources.kinds",
     "register_sink": "cepheid.execution.sinks.kinds",
+    "AddMachine": "cepheid.deployment",
+    "Alter": "cepheid.deployment",
+    "Deploy": "cepheid.deployment",
+    "Move": "cepheid.deployment",
+    "MoveGroups": "cepheid.deployment",
+    "RemoveMachine": "cepheid.deployment",
+    "Replan": "cepheid.deployment",
+    "Retire": "cepheid.deployment",
+    "Scale": "cepheid.deployment",
+    "TimedAction": "cepheid.deployment",
+    "replay": "cepheid.deployment",
     "late_events": "cepheid.session",
     "count_rejected": "cepheid.session",
     "CepheidError": "cepheid.errors",

@@ -96,7 +96,7 @@ def compile_query(
             if number % COLLECTED_AFTER == 0:
                 gc.collect(1)  # what was made since: what stays is not looked at again
     merged, labels = merge_graphs(query.rewritten for query in compiled.values())
-    return Compilation(compiled, host, _place(merged, host), dict(zip(compiled, labels, strict=True)))
+    return Compilation(compiled, host, place_graph(merged, host), dict(zip(compiled, labels, strict=True)))
 
 
 def add_query(
@@ -110,7 +110,7 @@ def add_query(
     return Compilation(
         {**compilation.queries, name: compiled},
         compilation.host,
-        _place(merged, compilation.host),
+        place_graph(merged, compilation.host),
         {**compilation.labels, name: labels},
     )
 
@@ -132,7 +132,7 @@ def _compile_one(name: str, query: Query, catalog: Catalog, host: HostTraits, be
     return CompiledQuery(name, parsed, bound, rewritten, trace)
 
 
-def _place(graph: QueryGraph, host: HostTraits) -> PlacedGraph:
+def place_graph(graph: QueryGraph, host: HostTraits) -> PlacedGraph:
     placed = place_by_nature(graph, host.native)
     for refine in host.refine:
         placed = refine(placed)

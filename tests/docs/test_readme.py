@@ -98,6 +98,8 @@ def test_the_simulated_deployment_in_python_runs(monkeypatch: pytest.MonkeyPatch
     names: dict[str, object] = {}
     exec(code, names)  # noqa: S102 (our own README)
     assert names["deployment"].now_s == pytest.approx(60.1)  # type: ignore[attr-defined]
+    exec(code.replace("> 0.8", ">= 0.0"), names)  # noqa: S102 (whatever was observed: what is done then runs too)
+    assert [each.cores for each in names["deployment"].observe().machines][-1:] == [4]  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize("command", re.findall(r"^cepheid (simulate .*?)(?:\s+#.*)?$", README, re.MULTILINE))

@@ -6,6 +6,7 @@ from cepheid.application.application import (
     ApplicationSource,
     Cluster,
     compile_application,
+    make_catalog,
 )
 from cepheid.application.endpoints import Endpoints
 from cepheid.application.read_application import read_application
@@ -17,5 +18,6 @@ __all__ = [
     "Cluster",
     "Endpoints",
     "compile_application",
+    "make_catalog",
     "read_application",
 ]

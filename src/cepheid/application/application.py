@@ -80,13 +80,17 @@ class Application:
     simulation: Mapping[str, Any] = field(default_factory=dict)
 
 
+def make_catalog(application: Application, describe: Describe) -> Catalog:
+    """What its queries may read."""
+    schemas = {name: source.schema for name, source in application.sources.items()} | dict(application.tables)
+    return Catalog(schemas, describe, frozenset(application.sources), frozenset(application.tables))
+
+
 def compile_application(application: Application, describe: Describe) -> Compilation:
     """All its queries as one graph.  describe: tells the types of SQL, as the host sees them."""
-    schemas = {name: source.schema for name, source in application.sources.items()} | dict(application.tables)
-    known = Catalog(schemas, describe, frozenset(application.sources), frozenset(application.tables))
     try:
         texts = {name: query.text for name, query in application.queries.items()}
-        return compile_query(texts, known, HOSTS[application.cluster.host])
+        return compile_query(texts, make_catalog(application, describe), HOSTS[application.cluster.host])
     except CepheidError as problem:
         written = [query.origin for query in application.queries.values() if query.text == problem.text]
         problem.origin = written[0] if written else problem.origin
