@@ -7,21 +7,26 @@ at once.
 from __future__ import annotations
 
 import io
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from cepheid.errors import NotSupportedYet
 from cepheid.event_time import restore_values
 from cepheid.execution.blob import read_blob, write_blob
 from cepheid.execution.duck_sql import run_duckdb, write_duckdb
 from cepheid.execution.event_log import EventLog
+from cepheid.execution.kept_parts import merge_events, refuse_split, split_events
 from cepheid.execution.numbering import Numbering
-from cepheid.execution.operator import KeptEvents, kept_events
+from cepheid.execution.operator import KeptEvents, Owners, kept_events
 from cepheid.graph.operators import WindowJoin
 from cepheid.kernel.columns import Int64s, Interner
 from cepheid.kernel.compiled.join import CompiledJoin
-from cepheid.kernel.join import Accept, JoinEvents, JoinRows
+from cepheid.kernel.join import Accept, JoinEvents, JoinProgram, JoinRows
+from cepheid.kernel.partition_rows import Arrays, list_rows
 from cepheid.kernel.reference.join import ReferenceJoin
 
 
@@ -73,31 +78,64 @@ class JoinOperator:
         return int(self._compiled.needed(horizon).sum())
 
     def keep(self, horizon: int) -> KeptEvents:
-        state = io.BytesIO()
-        np.savez(state, **self._compiled.keep(horizon))  # type: ignore[arg-type]
         table = self._log.take_rows(self._compiled.needed(horizon))
-        return kept_events(table, write_blob({"leavers": self._compiled.leavers}, [state.getvalue()]))
+        header = {"leavers": self._compiled.leavers}
+        return kept_events(table, _write_state(header, self._compiled.keep(horizon)))
 
     def pick(self, partials: bytes, members: list[int]) -> bytes:
         if not partials:
             return partials
-        header, (state,) = read_blob(partials)
-        arrays = dict(np.load(io.BytesIO(state)))
+        header, arrays = _read_state(partials)
         leavers = [header["leavers"][member] for member in members]
         rows = sorted(row for row in leavers if row >= 0)
         arrays["settled"] = arrays["settled"][rows]
-        written = io.BytesIO()
-        np.savez(written, **arrays)
-        renumbered = [rows.index(row) if row >= 0 else row for row in leavers]
-        return write_blob({"leavers": renumbered}, [written.getvalue()])
+        return _write_state({"leavers": [rows.index(row) if row >= 0 else row for row in leavers]}, arrays)
+
+    def split(self, kept: KeptEvents, owners: Owners, count: int) -> list[KeptEvents]:
+        self._refuse_split(count)
+        if count == 1:
+            return [kept]
+        parts, owner = split_events(kept, owners, count, self._nodes[0])
+        if not kept.partials:
+            return parts
+        header, arrays = _read_state(kept.partials)
+        return [
+            replace(part, partials=_write_state(header, {**arrays, "settled": arrays["settled"][:, rows]}))
+            for part, rows in zip(parts, list_rows(owner, count), strict=True)
+        ]
+
+    def merge(self, parts: list[KeptEvents]) -> KeptEvents:
+        self._refuse_split(len(parts))
+        if len(parts) == 1:
+            return parts[0]
+        merged, places = merge_events(parts, self._nodes[0])
+        told = [
+            (*_read_state(part.partials), where) for part, where in zip(parts, places, strict=True) if part.partials
+        ]
+        if not told:
+            return merged
+        settled = np.zeros((len(told[0][1]["settled"]), sum(map(len, places))), dtype=np.uint8)
+        for _, arrays, where in told:
+            settled[:, where] = arrays["settled"]
+        last = np.max([arrays["last"] for _, arrays, _ in told], axis=0)
+        return replace(merged, partials=_write_state(told[0][0], {"settled": settled, "last": last}))
+
+    def _refuse_split(self, count: int) -> None:
+        refuse_split(self._nodes, count)
+        programs = [node.program for node in self._nodes]
+        if count > 1 and any(program.emits_leavers and None in _list_sizes(program) for program in programs):
+            raise NotSupportedYet(
+                "an outer join whose rows come at the end of all streams, on several engines",
+                hint="bound the times of both sides, or run it on one engine",
+            )
 
     def replay(self, kept: KeptEvents, times: Int64s, order: Int64s | None) -> None:
         if not kept.partials:
             return
-        _, (state,) = read_blob(kept.partials)
+        _, arrays = _read_state(kept.partials)
         table = kept.table if order is None else kept.table.take(pa.array(order))
         self._log.append(table)
-        self._compiled.restore(self._read_events(table, times), dict(np.load(io.BytesIO(state))))
+        self._compiled.restore(self._read_events(table, times), arrays)
 
     @property
     def _compiled(self) -> CompiledJoin:
@@ -136,3 +174,18 @@ class JoinOperator:
             for cell in self._nodes[number].cells
         ]
         return pa.Table.from_arrays(columns, schema=schema)
+
+
+def _write_state(header: dict[str, Any], arrays: Arrays) -> bytes:
+    state = io.BytesIO()
+    np.savez(state, **arrays)  # type: ignore[arg-type]
+    return write_blob(header, [state.getvalue()])
+
+
+def _read_state(partials: bytes) -> tuple[dict[str, Any], Arrays]:
+    header, (state,) = read_blob(partials)
+    return header, dict(np.load(io.BytesIO(state)))
+
+
+def _list_sizes(program: JoinProgram) -> list[int | None]:
+    return [window.size for window in program.inputs]

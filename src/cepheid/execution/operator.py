@@ -7,6 +7,7 @@ in order, and tells what must be kept of them.  To add a kind of operator: a cla
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -17,6 +18,9 @@ import pyarrow as pa
 from cepheid.kernel.columns import Int64s
 
 PENDING, PAST, HELD = range(3)
+
+Owners = Callable[[pa.Table], Int64s]
+"""For a table with the columns `_key0`, ...: int64[n], the number of the part that each row belongs to."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +61,18 @@ class Operator(Protocol):
 
     def pick(self, partials: bytes, members: list[int]) -> bytes:
         """The part of `partials` that is about these vertices only, in this order."""
+        ...
+
+    def split(self, kept: KeptEvents, owners: Owners, count: int) -> list[KeptEvents]:
+        """What `count` operators must be told to go on from here together, each with the events of its own keys.
+
+        Works on what it is given and leaves the operator as it is, as `pick` and `merge` do.
+        """
+        ...
+
+    def merge(self, parts: list[KeptEvents]) -> KeptEvents:
+        """What one operator must be told to go on where several are, all at the same horizon, none with a key of
+        another; `_arrival` is unique among all their events."""
         ...
 
     def replay(self, kept: KeptEvents, times: Int64s, order: Int64s | None) -> None:

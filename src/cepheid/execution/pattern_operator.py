@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pyarrow as pa
 
@@ -9,13 +11,15 @@ from cepheid.event_time import order_values
 from cepheid.execution.cells import write_cells, write_schema
 from cepheid.execution.event_log import EventLog
 from cepheid.execution.general_evaluator import evaluate_call
-from cepheid.execution.operator import PAST, PENDING, KeptEvents
+from cepheid.execution.kept_parts import merge_events, refuse_split, split_events
+from cepheid.execution.operator import PAST, PENDING, KeptEvents, Owners
 from cepheid.execution.predicates import answer_predicates
 from cepheid.graph.operators import RowPattern, Sequence
 from cepheid.kernel.columns import Column, Events, Int64s, Interner, read_column
 from cepheid.kernel.compiled.key_index import KeyIndex
 from cepheid.kernel.compiled.row_pattern import CompiledRowPattern
 from cepheid.kernel.compiled.sequence import CompiledSequence
+from cepheid.kernel.compiled.sequence_parts import merge_runs, split_runs
 from cepheid.kernel.expression import HostCall
 from cepheid.kernel.reference.operators import ReferenceRowPattern, ReferenceSequence
 
@@ -112,6 +116,23 @@ class PatternOperator:
     def pick(self, partials: bytes, members: list[int]) -> bytes:
         assert members == [0], "a pattern has an engine of its own"
         return partials
+
+    def split(self, kept: KeptEvents, owners: Owners, count: int) -> list[KeptEvents]:
+        refuse_split([self.node], count)
+        if count == 1:
+            return [kept]
+        parts, owner = split_events(kept, owners, count, self.node)
+        if not kept.partials:
+            return parts
+        runs = split_runs(kept.partials, owner, count)
+        return [replace(part, partials=of_part) for part, of_part in zip(parts, runs, strict=True)]
+
+    def merge(self, parts: list[KeptEvents]) -> KeptEvents:
+        refuse_split([self.node], len(parts))
+        if len(parts) == 1:
+            return parts[0]
+        merged, places = merge_events(parts, self.node)
+        return replace(merged, partials=merge_runs([part.partials for part in parts], places))
 
     def replay(self, kept: KeptEvents, times: Int64s, order: Int64s | None) -> None:
         table, roles, numbers, taken = kept.table, kept.roles, kept.numbers, kept.taken

@@ -6,7 +6,7 @@ no row is told.
 
 from __future__ import annotations
 
-import io
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -14,11 +14,12 @@ import pyarrow as pa
 
 from cepheid.event_time import restore_values
 from cepheid.execution.arrange_rows import arrange_rows, rank_rows
-from cepheid.execution.blob import read_blob, read_table_bytes, write_blob, write_table
 from cepheid.execution.event_log import EventLog
+from cepheid.execution.kept_parts import merge_events, refuse_split, split_events
 from cepheid.execution.kernel_arrays import write_answers
 from cepheid.execution.numbering import Numbering
-from cepheid.execution.operator import KeptEvents, kept_events
+from cepheid.execution.operator import KeptEvents, Owners, kept_events
+from cepheid.execution.window_state import Grouping, KnownNumbers, WindowState, merge_numbers
 from cepheid.graph.cell_types import type_of_window_cell, type_of_windowed
 from cepheid.graph.operators import WindowAggregate
 from cepheid.graph.operators.window_aggregate import KEPT, WindowCell
@@ -26,8 +27,6 @@ from cepheid.kernel.columns import Int64s, Interner, read_column
 from cepheid.kernel.compiled.windows import CompiledWindows
 from cepheid.kernel.reference.windows import ReferenceWindows
 from cepheid.kernel.window import WindowEvents, WindowRows, take_rows
-
-Grouping = tuple[str, ...]
 
 
 class WindowOperator:
@@ -41,10 +40,10 @@ class WindowOperator:
             for node, aggregates in zip(nodes, self._aggregate_types, strict=True)
         ]
         self._interner = Interner()
-        keys = [f"_key{number}" for number in range(nodes[0].keys)]
+        self._keys = [f"_key{number}" for number in range(nodes[0].keys)]
         self._groupings = [_name_grouping(node) for node in nodes]
         self._numberings = {
-            grouping: Numbering([*keys, *grouping], layout, self._interner) for grouping in ((), *self._groupings)
+            grouping: Numbering([*self._keys, *grouping], layout, self._interner) for grouping in ((), *self._groupings)
         }
         self._columns = list(dict.fromkeys(column for node in nodes for column in node.aggregate_columns()))
         programs = tuple(node.program for node in nodes)
@@ -101,47 +100,79 @@ class WindowOperator:
         table = (
             self._log.take_rows(self._compiled.needed(horizon)) if self._keeps_events else self._layout.empty_table()
         )
-        state = io.BytesIO()
-        np.savez(state, **self._compiled.keep(horizon))  # type: ignore[arg-type]
-        numbers = self._known_numbers()
-        header = {
-            "groupings": [[grouping, known.tolist()] for grouping, known in numbers.items()],
-            "texts": self._interner.texts() if self._holds_texts() else [],
+        numbers = {
+            grouping: KnownNumbers(known, self._numberings[grouping].take_rows(known))
+            for grouping, known in self._known_numbers().items()
         }
-        rows = [write_table(self._numberings[grouping].take_rows(known)) for grouping, known in numbers.items()]
-        return kept_events(table, write_blob(header, [state.getvalue(), *rows]))
+        texts = self._interner.texts() if self._holds_texts() else []
+        return kept_events(table, WindowState(self._compiled.keep(horizon), numbers, texts).write())
 
     def pick(self, partials: bytes, members: list[int]) -> bytes:
         if not partials:
             return partials
-        header, (state, *rows) = read_blob(partials)
+        state = WindowState.read(partials)
         numbers = {f"{old}.": f"{new}." for new, old in enumerate(members)}
         picked = {
             numbers[name[: name.index(".") + 1]] + name[name.index(".") + 1 :]: array
-            for name, array in np.load(io.BytesIO(state)).items()
+            for name, array in state.arrays.items()
             if name[: name.index(".") + 1] in numbers
         }
-        written = io.BytesIO()
-        np.savez(written, **picked)
-        return write_blob(header, [written.getvalue(), *rows])
+        return WindowState(picked, state.numbers, state.texts).write()
+
+    def split(self, kept: KeptEvents, owners: Owners, count: int) -> list[KeptEvents]:
+        refuse_split(self._nodes, count)
+        if count == 1:
+            return [kept]
+        parts, events = split_events(kept, owners, count, self._nodes[0])
+        if not kept.partials:
+            return parts
+        state = WindowState.read(kept.partials)
+        whose = {grouping: known.find_owners(owners, self._keys) for grouping, known in state.numbers.items()}
+        groups = tuple(whose[grouping] for grouping in self._groupings)
+        arrays = self._compiled.split(state.arrays, count, whose[()], groups, events)
+        numbers = {grouping: known.split(whose[grouping], count) for grouping, known in state.numbers.items()}
+        told = [
+            WindowState(arrays[part], {grouping: split[part] for grouping, split in numbers.items()}, state.texts)
+            for part in range(count)
+        ]
+        return [replace(part, partials=of_part.write()) for part, of_part in zip(parts, told, strict=True)]
+
+    def merge(self, parts: list[KeptEvents]) -> KeptEvents:
+        refuse_split(self._nodes, len(parts))
+        if len(parts) == 1:
+            return parts[0]
+        merged, places = merge_events(parts, self._nodes[0])
+        told = [
+            (WindowState.read(part.partials), where) for part, where in zip(parts, places, strict=True) if part.partials
+        ]
+        if not told:
+            return merged
+        states = [state for state, _ in told]
+        numbers, renumbered = merge_numbers([state.numbers for state in states])
+        arrays = self._compiled.merge(
+            [state.arrays for state in states],
+            [of_part[()] for of_part in renumbered],
+            [tuple(of_part[grouping] for grouping in self._groupings) for of_part in renumbered],
+            [where for _, where in told],
+        )
+        texts = list(dict.fromkeys(text for state in states for text in state.texts))
+        return replace(merged, partials=WindowState(arrays, numbers, texts).write())
 
     def replay(self, kept: KeptEvents, times: Int64s, order: Int64s | None) -> None:
         if not kept.partials:
             return
-        header, (state, *rows) = read_blob(kept.partials)
-        for text in header["texts"]:
+        state = WindowState.read(kept.partials)
+        for text in state.texts:
             self._interner.number_of(text)
         renumbered: dict[Grouping, Int64s] = {}
-        for (columns, known), told in zip(header["groupings"], rows, strict=True):
-            old, grouping = np.array(known, dtype=np.int64), tuple(columns)
+        for grouping, known in state.numbers.items():
             if grouping in self._numberings:  # those of vertices that are no longer there are not
-                renumbered[grouping] = self._numberings[grouping].renumber(old, read_table_bytes(told))
+                renumbered[grouping] = self._numberings[grouping].renumber(known.numbers, known.rows)
         table = kept.table if order is None else kept.table.take(pa.array(order))
         events = self._read_events(table, times)
         self._log.append(table)
-        arrays = dict(np.load(io.BytesIO(state)))
         groups = tuple(renumbered[grouping] for grouping in self._groupings)
-        self._compiled.restore(events, arrays, renumbered[()], groups)
+        self._compiled.restore(events, state.arrays, renumbered[()], groups)
 
     def _known_numbers(self) -> dict[Grouping, Int64s]:
         """Numbers that the kernel's state tells of, ascending, for each numbering."""

@@ -15,10 +15,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cepheid.event_time import END, order_values
+from cepheid.execution.operator import Owners
 from cepheid.graph.operators import RowPattern, Sequence
 from cepheid.graph.operators.row_pattern import OutputCell
 from cepheid.kernel.columns import Int64s
 from cepheid.kernel.expression import CURRENT, Position
+from cepheid.kernel.partition_rows import list_rows
 
 _FIRST = "_place.first"
 
@@ -64,6 +66,21 @@ class RowQueue:
     def _place(self, rows: pa.Table, column: str) -> pa.ChunkedArray:
         """Where the last event of the match stands in this order; an empty match has the event it was found at."""
         return pc.coalesce(rows.column(f"_place.last{column}"), rows.column(f"_place.own{column}"))
+
+
+def split_waiting(waiting: pa.Table, cells: list[str], owners: Owners, count: int) -> list[pa.Table]:
+    """The rows that wait in each of `count` queues, if keys are spread over them; cells: copies of the keys by which
+    (placement/chain_keys.py), in the order of `_key0`, ..., by which the owners are told."""
+    keys = waiting.select(cells).rename_columns([f"_key{number}" for number in range(len(cells))])
+    return [waiting.take(pa.array(rows)) for rows in list_rows(owners(keys), count)]
+
+
+def merge_waiting(parts: list[pa.Table]) -> pa.Table:
+    """The rows of several queues as one has them: they leave in the order of their places.
+
+    Rows tell the arrivals of events, so that those must be unique among all parts, and stay what they are.
+    """
+    return pa.concat_tables(parts)
 
 
 def _order_columns(node: RowPattern | Sequence, many: bool) -> list[str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 import numpy.typing as npt
 
@@ -16,11 +18,18 @@ from cepheid.kernel.window import WindowProgram
 
 _KINDS = {"time": kernel.BY_TIME, "count": kernel.BY_COUNT, "session": kernel.SESSION, "semantic": kernel.SEMANTIC}
 _KEPT = [kernel.SEEN, kernel.LAST_TIME, kernel.NEXT, kernel.LIMIT, kernel.OPENINGS]
+_KEPT_OF_WINDOW = [kernel.W_START, kernel.W_END, kernel.W_FIRST, kernel.W_WAS_END, kernel.W_NUMBER]
+_FIRST = _KEPT_OF_WINDOW.index(kernel.W_FIRST)
 
 
 class InstancesPolicy(Policy):
     pending = kernel.PENDING
     busy = (kernel.OPEN, 0)
+    told_by: ClassVar[dict[str, str]] = {
+        **dict.fromkeys(("keys", "key_rows"), "keys"),
+        **dict.fromkeys(("window_keys", "window_rows", "slot_counts"), "window_keys"),
+        **dict.fromkeys(("slot_groups", "touched"), "slot_groups"),
+    }
 
     def __init__(self, program: WindowProgram, number: int) -> None:
         window, when = program.window, program.evaluation.when
@@ -130,9 +139,10 @@ class InstancesPolicy(Policy):
     def keep(self, needed: Int64s) -> State:
         keys = self._known_keys()
         windows, counts, slots = self._list_windows()
-        fields = [kernel.W_START, kernel.W_END, kernel.W_FIRST, kernel.W_WAS_END, kernel.W_NUMBER]
-        window_rows = self._windows[windows][:, fields]
-        window_rows[:, 2] = np.searchsorted(needed, window_rows[:, 2]) if self.keeps_events else 0
+        window_rows = self._windows[windows][:, _KEPT_OF_WINDOW]
+        window_rows[:, _FIRST] = np.searchsorted(needed, window_rows[:, _FIRST]) if self.keeps_events else 0
+        ranks = np.zeros(len(self._slots), dtype=np.int64)
+        kernel.rank_touched(self._gather(), windows, ranks)
         return {
             "keys": keys,
             "key_rows": self.key_table[keys][:, _KEPT],
@@ -140,8 +150,11 @@ class InstancesPolicy(Policy):
             "window_rows": window_rows,
             "slot_counts": counts,
             "slot_groups": self._slots[slots, kernel.S_GROUP],
-            "touched": self._slots[slots, kernel.S_TOUCHED] != kernel.UNTOUCHED,
+            "touched": ranks[slots],
         }
+
+    def places_in(self, name: str) -> list[int | None]:
+        return [_FIRST] if name == "window_rows" and self.keeps_events else []
 
     def restore(self, store: EventStore, state: State) -> None:  # noqa: ARG002 - as all policies
         keys, slots = state["keys"], len(state["slot_groups"])
@@ -158,9 +171,12 @@ class InstancesPolicy(Policy):
             window_rows,
             slot_counts,
             state["slot_groups"],
-            state["touched"],
             by_last,
         )
+        windows = np.repeat(np.arange(len(slot_counts)), slot_counts)
+        first = np.lexsort((-state["touched"].astype(np.int64), windows))  # of each window the one touched first
+        touched = first[state["touched"][first] > 0]
+        kernel.touch_slots(self._gather(), windows[touched], touched)
 
     def restored_slots(self, state: State) -> Int64s:
         return np.arange(len(state["slot_groups"]))

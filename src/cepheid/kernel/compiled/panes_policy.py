@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 import numpy.typing as npt
 
@@ -21,6 +23,13 @@ class PanesPolicy(Policy):
     pending = kernel.PENDING
     busy = (kernel.OLDEST, -1)
     emits_in_time = True
+    told_by: ClassVar[dict[str, str]] = {
+        **dict.fromkeys(("keys", "key_rows", "entered"), "keys"),
+        **dict.fromkeys(("pane_keys", "pane_begins", "slot_counts"), "pane_keys"),
+        **dict.fromkeys(("touched_keys", "touched_groups"), "touched_keys"),
+        **dict.fromkeys(("live_keys", "live_groups"), "live_keys"),
+        "slot_groups": "slot_groups",
+    }
 
     def __init__(self, program: WindowProgram, number: int) -> None:
         window, evaluation = program.window, program.evaluation
@@ -100,9 +109,8 @@ class PanesPolicy(Policy):
     def keep(self, needed: Int64s) -> State:  # noqa: ARG002 - as all policies
         keys = self._known_keys()
         panes, slots = self._list_panes(keys)
-        touched = int(self.key_table[keys, kernel.TOUCHED_COUNT].sum())
-        touched_keys, touched_groups = np.zeros(touched, dtype=np.int64), np.zeros(touched, dtype=np.int64)
-        kernel.list_touched(self._gather(), keys, touched_keys, touched_groups)
+        touched_keys, touched_groups = self._list_groups(keys, touched=True)
+        live_keys, live_groups = self._list_groups(keys, touched=False)
         pane_keys = self._panes[panes, kernel.P_KEY]
         places = np.searchsorted(keys, pane_keys)
         entered = np.bincount(places, self._panes[panes, kernel.P_ENTERED], len(keys)).astype(np.int64)
@@ -116,7 +124,16 @@ class PanesPolicy(Policy):
             "entered": entered,
             "touched_keys": touched_keys,
             "touched_groups": touched_groups,
+            "live_keys": live_keys,
+            "live_groups": live_groups,
         }
+
+    def _list_groups(self, keys: Int64s, *, touched: bool) -> tuple[Int64s, Int64s]:
+        """Keys and groups."""
+        count = int(self.key_table[keys, kernel.TOUCHED_COUNT if touched else kernel.LIVE_COUNT].sum())
+        found_keys, found_groups = np.zeros(count, dtype=np.int64), np.zeros(count, dtype=np.int64)
+        kernel.list_groups(self._gather(), keys, touched, found_keys, found_groups)
+        return found_keys, found_groups
 
     def restore(self, store: EventStore, state: State) -> None:  # noqa: ARG002 - as all policies
         keys = state["keys"]
@@ -144,5 +161,7 @@ class PanesPolicy(Policy):
         quiet = self._gather()._replace(plan=self._plan * (np.arange(len(self._plan)) != kernel.CHANGES))
         went = int(kernel.reenter_panes(quiet, state["keys"], state["entered"], begin, buffer))
         if went < 0:
+            if "live_keys" in state:  # snapshots of earlier versions do not tell
+                kernel.order_live(quiet, state["live_keys"], state["live_groups"])
             kernel.touch_again(quiet, state["touched_keys"], state["touched_groups"])
         return went

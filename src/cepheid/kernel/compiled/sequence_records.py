@@ -190,6 +190,15 @@ def count_written(written: Int64s) -> Any:
 
 
 @njit()
+def list_written(written: Int64s, starts: Int64s) -> None:
+    """starts: int64[runs], filled with where each run begins."""
+    at = 0
+    for run in range(starts.shape[0]):
+        starts[run] = at
+        at += 3 + 2 * written[at + 2]
+
+
+@njit()
 def read_runs(tables: Int64s, written: Int64s, keys: Int64s) -> None:
     """Put the runs that were run_flags where they were."""
     at = 0

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 import numpy.typing as npt
 
@@ -9,13 +11,14 @@ from cepheid.kernel.columns import Flags, Int64s
 from cepheid.kernel.compiled import window_sliding as kernel
 from cepheid.kernel.compiled.step_buffer import DONE, StepBuffer
 from cepheid.kernel.compiled.window_choice import SHOWS, WHEN, is_mergeable
-from cepheid.kernel.compiled.window_policy import NO_KEYS, Policy, State
+from cepheid.kernel.compiled.window_policy import EVENTS, NO_KEYS, Policy, State
 from cepheid.kernel.compiled.window_sliding import NONE, OUTSIDE, UNTOUCHED, Sliding
 from cepheid.kernel.compiled.window_steps import ADD, ENTER
 from cepheid.kernel.compiled.window_store import EventStore, read_flags
 from cepheid.kernel.window import WindowProgram
 
 _KEPT = [kernel.SEEN, kernel.LAST_TIME, kernel.NEXT, kernel.LIMIT, kernel.BEGAN, kernel.WAS_START, kernel.WAS_END]
+_LIMIT = _KEPT.index(kernel.LIMIT)
 
 
 class Chain:
@@ -34,6 +37,13 @@ class Chain:
 class SlidingPolicy(Policy):
     pending = kernel.PENDING
     busy = (kernel.COUNT, 0)
+    told_by: ClassVar[dict[str, str]] = {
+        **dict.fromkeys(("keys", "key_rows", "firsts", "counts"), "keys"),
+        **dict.fromkeys(("touched_keys", "touched_groups"), "touched_keys"),
+        **dict.fromkeys(("live_keys", "live_groups"), "live_keys"),
+        **dict.fromkeys(("slot_groups", "group_counts"), "slot_groups"),
+        "joins": EVENTS,
+    }
 
     def __init__(self, program: WindowProgram, number: int) -> None:
         window, evaluation = program.window, program.evaluation
@@ -154,7 +164,7 @@ class SlidingPolicy(Policy):
         keys = self._known_keys()
         rows = self.key_table[keys][:, _KEPT]
         if self._plan[kernel.PEERS]:
-            first = rows[:, _KEPT.index(kernel.LIMIT)]
+            first = rows[:, _LIMIT]
             first[first >= 0] = np.searchsorted(needed, first[first >= 0])
         state: State = {"keys": keys, "key_rows": rows}
         if self._plan[kernel.CHAINED] == 1:
@@ -163,12 +173,18 @@ class SlidingPolicy(Policy):
         else:
             state["joins"] = self._find_members(needed)
         state |= {f"touched_{name}": array for name, array in self._list_groups(keys, touched=True).items()}
-        if self.keeps_cells:
+        if self._plan[kernel.LISTS]:
             state |= {f"live_{name}": array for name, array in self._list_groups(keys, touched=False).items()}
+        if self.keeps_cells:
             state["counts"] = self.key_table[keys, kernel.COUNT]
             state["group_counts"] = self.group_table[self.kept_slots(), kernel.G_COUNT]
             state["slot_groups"] = self.kept_slots()
         return state
+
+    def places_in(self, name: str) -> list[int | None]:
+        if name == "firsts":
+            return [None]
+        return [_LIMIT] if name == "key_rows" and self._plan[kernel.PEERS] else []
 
     def _find_members(self, events: Int64s) -> npt.NDArray[np.bool_]:
         """bool[events]: is it in the window?  Events leave in order, so that all behind the first of a key are."""
@@ -230,6 +246,8 @@ class SlidingPolicy(Policy):
         joins = self._read_joins(store, state)
         went = int(kernel.rejoin(self._state, store.keys, joins, begin, buffer))
         if went < 0:
+            if "live_keys" in state:  # snapshots of earlier versions do not tell
+                kernel.order_live(self._state, state["live_keys"], state["live_groups"])
             kernel.chain_groups(self._state, state["touched_keys"], state["touched_groups"], True)
             keys = state["keys"]
             kernel.queue_keys(self._state, self.order_by_last(keys, self.key_table[keys, kernel.LAST_TIME]))

@@ -10,9 +10,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numpy as np
-import numpy.typing as npt
-
 from cepheid.kernel.columns import Flags, Int64s
 from cepheid.kernel.compiled.njit_options import njit_no_refcount, njit_no_refcount_inline
 from cepheid.kernel.compiled.step_buffer import (
@@ -479,19 +476,41 @@ def readd(s: Instances, keys: Int64s, groups: Int64s, begin: int, end: int, buff
 
 @njit_no_refcount
 def list_windows(s: Instances, keys: Int64s, windows: Int64s, slots: Int64s) -> None:
-    """The windows of these keys, oldest first, and their slots."""
+    """The windows of these keys, oldest first, and their slots: the last of a window first, as they were put in."""
     count, slot_count = 0, 0
     for key in keys:
         window = s.key_table[key, OLDEST]
         while window >= 0:
             windows[count] = window
             count += 1
+            slot_count += s.windows[window, W_SLOT_COUNT]
+            place = slot_count
             slot = s.windows[window, W_SLOTS]
             while slot >= 0:
-                slots[slot_count] = slot
-                slot_count += 1
+                place -= 1
+                slots[place] = slot
                 slot = s.slots[slot, S_AFTER]
             window = s.windows[window, W_NEWER]
+
+
+@njit_no_refcount
+def rank_touched(s: Instances, windows: Int64s, ranks: Int64s) -> None:
+    """ranks: int64[slots], all 0: 1 for the slot of its window that was touched last, 2 for the one before it, ..."""
+    for window in windows:
+        rank, slot = 0, s.windows[window, W_TOUCHED]
+        while slot >= 0:
+            rank += 1
+            ranks[slot] = rank
+            slot = s.slots[slot, S_TOUCHED]
+
+
+@njit_no_refcount
+def touch_slots(s: Instances, windows: Int64s, slots: Int64s) -> None:
+    """Of each window that which was touched first comes first."""
+    for place in range(slots.shape[0]):
+        window, slot = windows[place], slots[place]
+        s.slots[slot, S_TOUCHED] = s.windows[window, W_TOUCHED]
+        s.windows[window, W_TOUCHED] = slot
 
 
 @njit_no_refcount
@@ -501,11 +520,10 @@ def reopen_windows(
     rows: Int64s,
     slot_counts: Int64s,
     groups: Int64s,
-    touched: npt.NDArray[np.bool_],
     by_last: Int64s,
 ) -> None:
-    """What `list_windows` found, in a new object; slots are numbered in their order.  by_last: all keys, by their
-    last events."""
+    """What `list_windows` found, in a new object; windows and slots are numbered in their order.  by_last: all keys, by
+    their last events."""
     place = 0
     for number in range(keys.shape[0]):
         key = keys[number]
@@ -515,9 +533,6 @@ def reopen_windows(
         for _ in range(slot_counts[number]):
             group = groups[place]
             slot = _take_slot(s, key, window, group)
-            if touched[place]:
-                s.slots[slot, S_TOUCHED] = s.windows[window, W_TOUCHED]
-                s.windows[window, W_TOUCHED] = slot
             last = s.oldest_slots[group]
             if last < 0:
                 s.oldest_slots[group] = slot

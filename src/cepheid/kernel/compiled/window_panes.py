@@ -379,17 +379,19 @@ def fill_panes(s: Panes, times: Int64s, keys: Int64s, groups: Int64s, end: int, 
 
 @njit_no_refcount
 def list_panes(s: Panes, keys: Int64s, panes: Int64s, slots: Int64s) -> None:
-    """The panes of these keys, oldest first, and their slots."""
+    """The panes of these keys, oldest first, and their slots: the last of a pane first, as they were put in."""
     count, slot_count = 0, 0
     for key in keys:
         pane = s.key_table[key, OLDEST]
         while pane >= 0:
             panes[count] = pane
             count += 1
+            slot_count += s.panes[pane, P_SLOT_COUNT]
+            place = slot_count
             slot = s.panes[pane, P_SLOTS]
             while slot >= 0:
-                slots[slot_count] = slot
-                slot_count += 1
+                place -= 1
+                slots[place] = slot
                 slot = s.slots[slot, S_AFTER]
             pane = s.panes[pane, P_NEWER]
 
@@ -449,21 +451,37 @@ def reenter_panes(s: Panes, keys: Int64s, entered: Int64s, begin: int, buffer: S
 
 
 @njit_no_refcount
-def list_touched(s: Panes, keys: Int64s, found_keys: Int64s, found_groups: Int64s) -> None:
-    """The groups touched since the last evaluation."""
+def list_groups(s: Panes, keys: Int64s, touched: bool, found_keys: Int64s, found_groups: Int64s) -> None:
+    """The groups of these keys that are in the window, or those touched since the last evaluation, in the order of
+    their chains."""
     count = 0
     for key in keys:
-        group = s.key_table[key, TOUCHED]
+        group = s.key_table[key, TOUCHED] if touched else s.key_table[key, LIVE]
         while group >= 0:
             found_keys[count], found_groups[count] = key, group
             count += 1
-            group = s.group_table[group, G_TOUCHED]
+            group = s.group_table[group, G_TOUCHED] if touched else s.group_table[group, G_AFTER]
+
+
+@njit_no_refcount
+def order_live(s: Panes, keys: Int64s, groups: Int64s) -> None:
+    """Bring the groups in the windows of keys into this order; the last of a chain is put in first."""
+    for key in keys:
+        s.key_table[key, LIVE] = -1
+    for place in range(keys.shape[0] - 1, -1, -1):
+        key, group = keys[place], groups[place]
+        head = s.key_table[key, LIVE]
+        s.group_table[group, G_AFTER] = head
+        s.group_table[group, G_BEFORE] = -1
+        if head >= 0:
+            s.group_table[head, G_BEFORE] = group
+        s.key_table[key, LIVE] = group
 
 
 @njit_no_refcount
 def touch_again(s: Panes, keys: Int64s, groups: Int64s) -> None:
-    """The same in a new object."""
-    for place in range(keys.shape[0]):
+    """What `list_groups` found, in a new object; the last of a chain is put in first."""
+    for place in range(keys.shape[0] - 1, -1, -1):
         key, group = keys[place], groups[place]
         s.group_table[group, G_TOUCHED] = s.key_table[key, TOUCHED]
         s.key_table[key, TOUCHED] = group

@@ -8,7 +8,7 @@ A policy decides which event is when in which window; see window_sliding, window
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +22,9 @@ from cepheid.kernel.compiled.window_store import EventStore
 State = dict[str, npt.NDArray[Any]]
 
 NO_KEYS: Int64s = np.zeros(0, dtype=np.int64)
+
+EVENTS = "events"
+"""Of an array of a snapshot: it has a row for each event that is kept."""
 
 
 def grow_rows(table: npt.NDArray[np.int64], rows: int, fill: Int64s) -> npt.NDArray[np.int64]:
@@ -49,6 +52,8 @@ class Policy:
     """May evaluations come at moments before the horizon: brought about by the next event of a key, or by the end?"""
     busy: tuple[int, int]
     """The field of a key that is above this number if something is in its windows."""
+    told_by: ClassVar[dict[str, str]]
+    """For each array that `keep` gives, the one of them that says of which key or group its rows are; or EVENTS."""
 
     def __init__(
         self, key_fill: list[int], group_fill: list[int], *, keeps_events: bool, keeps_cells: bool, holds_rows: bool
@@ -114,6 +119,10 @@ class Policy:
         """needed: the indices of the events that will be there; numbers of keys under names that end with "keys", of
         groups with "groups"."""
         raise NotImplementedError
+
+    def places_in(self, name: str) -> list[int | None]:  # noqa: ARG002 - as all policies
+        """Which columns of an array that `keep` gives hold places among the needed events; None: it is one column."""
+        return []
 
     def kept_slots(self) -> Int64s:
         """If cells are kept: the slots that were filled by ADD, in the order in which `restore` will number them."""

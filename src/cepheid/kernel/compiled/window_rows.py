@@ -36,9 +36,11 @@ from cepheid.kernel.compiled.step_buffer import (
 )  # fmt: skip
 from cepheid.kernel.compiled.window_aggregates import MemberBank, make_banks
 from cepheid.kernel.compiled.window_aggregates.cells import pack_texts, unpack_texts
-from cepheid.kernel.compiled.window_policy import Policy, State, read_steps
+from cepheid.kernel.compiled.window_parts import Owners
+from cepheid.kernel.compiled.window_policy import EVENTS, Policy, State, read_steps
 from cepheid.kernel.compiled.window_store import EventStore
 from cepheid.kernel.compiled.window_values import join_columns, take_rows
+from cepheid.kernel.partition_rows import join_arrays, shift_ends, take_arrays, take_lists
 from cepheid.kernel.window import AnswerColumn, ListColumn, ObjectColumn, WindowProgram, WindowRows
 
 NO_ROWS: Int64s = np.zeros((LINK + 1, 0), dtype=np.int64)
@@ -222,6 +224,48 @@ class RowMaker:
             packed["valid"] = items.valid
         return packed
 
+    def split(self, state: State, owners: Owners) -> list[State]:
+        """What each part has of what `keep` gave."""
+        parts: list[State] = [{"evaluations": state["evaluations"]} for _ in range(owners.count)]
+        if "rows" not in state:
+            return parts
+        for number, rows in enumerate(owners.rows_of(state, "row_keys")):
+            if not len(rows):
+                continue
+            held = state["rows"][:, rows]
+            if self._program.members:
+                held[EVENT] = np.searchsorted(owners.rows_of(state, EVENTS)[number], held[EVENT])
+            parts[number] |= {
+                "rows": held,
+                "row_keys": state["row_keys"][rows],
+                "row_groups": state["row_groups"][rows],
+            }
+            for place in range(len(self._program.aggregates)):
+                packed = _take_packed(_pick(state, f"{place}."), rows)
+                parts[number] |= {f"{place}.{name}": array for name, array in packed.items()}
+        return parts
+
+    def merge(self, states: list[State], places: list[Int64s]) -> State:
+        """What `keep` would have given of one; places: where the kept events of each part are among all of them.
+
+        Evaluations are counted on from the highest number, so that none of a key comes twice.
+        """
+        merged: State = {"evaluations": np.max([state["evaluations"] for state in states], axis=0)}
+        waiting = [(state, of_part) for state, of_part in zip(states, places, strict=True) if "rows" in state]
+        if not waiting:
+            return merged
+        held = [state["rows"].copy() for state, _ in waiting]
+        if self._program.members:
+            for rows, (_, of_part) in zip(held, waiting, strict=True):
+                rows[EVENT] = of_part[rows[EVENT]]
+        merged["rows"] = np.concatenate(held, axis=1)
+        for name in ("row_keys", "row_groups"):
+            merged[name] = np.concatenate([state[name] for state, _ in waiting])
+        for place in range(len(self._program.aggregates)):
+            packed = _join_packed([_pick(state, f"{place}.") for state, _ in waiting])
+            merged |= {f"{place}.{name}": array for name, array in packed.items()}
+        return merged
+
     def restore(self, state: State) -> None:
         self.buffer.sizes[EVALUATION_COUNT:PLAIN] = state["evaluations"]
         if "rows" not in state:
@@ -231,10 +275,36 @@ class RowMaker:
         self._held_values = tuple(self._unpack(state, f"{number}.") for number in range(len(self._program.aggregates)))
 
     def _unpack(self, state: State, start: str) -> AnswerColumn:
-        packed = {name.removeprefix(start): array for name, array in state.items() if name.startswith(start)}
+        packed = _pick(state, start)
         values = unpack_texts(packed, self._interner) if "text" in packed else packed["values"]
         items = Column(values, packed.get("valid"))
         return ListColumn(packed["ends"], items, packed.get("is_list")) if "ends" in packed else items
+
+
+def _pick(state: State, start: str) -> State:
+    return {name.removeprefix(start): array for name, array in state.items() if name.startswith(start)}
+
+
+def _take_packed(packed: State, rows: Int64s) -> State:
+    """Some of the answers that `_pack` wrote."""
+    if "ends" not in packed:
+        return take_arrays(packed, rows)
+    ends, items = take_lists(packed["ends"], rows)
+    taken = take_arrays({name: array for name, array in packed.items() if name not in ("ends", "is_list")}, items)
+    if "is_list" in packed:
+        taken["is_list"] = packed["is_list"][rows]
+    return taken | {"ends": ends}
+
+
+def _join_packed(parts: list[State]) -> State:
+    """The answers that `_pack` wrote, of several; where nothing is null, some do not say so."""
+    for name, of in (("valid", "text_ends" if "text" in parts[0] else "values"), ("is_list", "ends")):
+        if any(name in part for part in parts):
+            parts = [{name: np.ones(len(part[of]), dtype=np.uint8), **part} for part in parts]
+    joined = join_arrays([{name: array for name, array in part.items() if name != "ends"} for part in parts])
+    if "ends" in parts[0]:
+        joined["ends"] = np.concatenate(shift_ends([part["ends"] for part in parts]))
+    return joined
 
 
 def _spell_out(rows: npt.NDArray[np.int64], lists: ListColumn) -> npt.NDArray[np.int64]:

@@ -597,6 +597,17 @@ def chain_groups(s: Sliding, keys: Int64s, groups: Int64s, touched: bool) -> Non
 
 
 @njit_no_refcount
+def order_live(s: Sliding, keys: Int64s, groups: Int64s) -> None:
+    """Bring the groups in the windows of keys into this order; of some, all members may have been over already."""
+    for key in keys:
+        s.key_table[key, LIVE] = -1
+        s.key_table[key, LIVE_COUNT] = 0
+    for place in range(keys.shape[0] - 1, -1, -1):
+        if s.group_table[groups[place], G_COUNT] > 0:
+            chain_groups(s, keys[place : place + 1], groups[place : place + 1], False)
+
+
+@njit_no_refcount
 def queue_keys(s: Sliding, keys: Int64s) -> None:
     """keys: by their last events."""
     for key in keys:

@@ -19,6 +19,7 @@ from cepheid.kernel.compiled.panes_policy import PanesPolicy
 from cepheid.kernel.compiled.sliding_policy import Chain, SlidingPolicy
 from cepheid.kernel.compiled.step_buffer import EVENT, ROOM, make_step_buffer
 from cepheid.kernel.compiled.window_choice import is_sliding, pane_length
+from cepheid.kernel.compiled.window_parts import Owners, merge_policy, split_policy
 from cepheid.kernel.compiled.window_policy import Policy, State, rank_of
 from cepheid.kernel.compiled.window_rows import RowMaker, replace_numbers, write_rows
 from cepheid.kernel.compiled.window_store import EventStore
@@ -138,6 +139,50 @@ class CompiledWindows:
             if policy.keeps_cells:
                 maker.banks.restore(policy.restored_slots(kept), parts["cells"])
             maker.replay(self._store, kept)
+
+    # --- snapshots taken apart -----------------------------------------------------------------------------
+    def split(self, state: State, count: int, keys: Int64s, groups: tuple[Int64s, ...], events: Int64s) -> list[State]:
+        """What each of `count` parts has of what `keep` gave; keys[number], groups[program][number], events[needed]:
+        the part that they belong to."""
+        parts: list[State] = [{} for _ in range(count)]
+        for number, (policy, maker) in enumerate(zip(self._policies, self._makers, strict=True)):
+            told = {part: _pick(state, f"{number}.{part}.") for part in ("policy", "maker", "cells")}
+            owners = Owners(count, keys, groups[number], events)
+            split = {
+                "policy": split_policy(policy, told["policy"], owners),
+                "maker": maker.split(told["maker"], owners),
+            }
+            if policy.keeps_cells:
+                slots = owners.rows_of(told["policy"], "slot_groups")
+                split["cells"] = [maker.banks.take_kept(told["cells"], rows) for rows in slots]
+            for kind, states in split.items():
+                for part, of_part in zip(parts, states, strict=True):
+                    part |= {f"{number}.{kind}.{name}": array for name, array in of_part.items()}
+        return parts
+
+    def merge(
+        self, states: list[State], keys: list[Int64s], groups: list[tuple[Int64s, ...]], places: list[Int64s]
+    ) -> State:
+        """What `keep` would have given of one; for each part: keys[old] = new and groups[program][old] = new, and where
+        its events are among all of them."""
+        merged: State = {}
+        for number, (policy, maker) in enumerate(zip(self._policies, self._makers, strict=True)):
+            told = {
+                kind: [
+                    replace_numbers(_pick(state, f"{number}.{kind}."), of_keys, of_groups[number])
+                    for state, of_keys, of_groups in zip(states, keys, groups, strict=True)
+                ]
+                for kind in ("policy", "maker")
+            }
+            united = {
+                "policy": merge_policy(policy, told["policy"], places),
+                "maker": maker.merge(told["maker"], places),
+            }
+            if policy.keeps_cells:
+                united["cells"] = maker.banks.join_kept([_pick(state, f"{number}.cells.") for state in states])
+            for kind, arrays in united.items():
+                merged |= {f"{number}.{kind}.{name}": array for name, array in arrays.items()}
+        return merged
 
 
 def _choose_policy(program: WindowProgram, number: int) -> Policy:

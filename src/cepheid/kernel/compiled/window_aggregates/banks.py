@@ -10,9 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
-
-import numpy.typing as npt
+from typing import Protocol, runtime_checkable
 
 from cepheid.kernel.aggregates.catalog import find_aggregate
 from cepheid.kernel.columns import Int64s, Interner
@@ -27,6 +25,7 @@ from cepheid.kernel.compiled.window_aggregates.lists import ListBank
 from cepheid.kernel.compiled.window_aggregates.python_functions import PythonBank
 from cepheid.kernel.compiled.window_aggregates.ranked import RankedBank
 from cepheid.kernel.compiled.window_steps import StepList
+from cepheid.kernel.partition_rows import Arrays
 from cepheid.kernel.window import AnswerColumn, WindowedAggregate
 
 
@@ -42,9 +41,13 @@ class Bank(Protocol):
 class KeepingBank(Bank, Protocol):
     """One whose slots can be kept when they were filled by ADD."""
 
-    def keep(self, slots: Int64s) -> dict[str, npt.NDArray[Any]]: ...
+    def keep(self, slots: Int64s) -> Arrays: ...
 
-    def restore(self, slots: Int64s, kept: dict[str, npt.NDArray[Any]]) -> None: ...
+    def restore(self, slots: Int64s, kept: Arrays) -> None: ...
+
+    def take_kept(self, kept: Arrays, places: Int64s) -> Arrays: ...
+
+    def join_kept(self, parts: list[Arrays]) -> Arrays: ...
 
 
 Claim = Callable[[WindowedAggregate, tuple[WindowedAggregate, ...]], Hashable]
@@ -122,20 +125,43 @@ class Banks:
             answers |= zip(members, bank.run(step_list, store), strict=True)
         return tuple(answers[aggregate] for aggregate in self._aggregates)
 
-    def keep(self, slots: Int64s) -> dict[str, npt.NDArray[Any]]:
+    def keep(self, slots: Int64s) -> Arrays:
         """What these slots hold, which were filled by ADD; of MERGEABLE functions only."""
-        kept: dict[str, npt.NDArray[Any]] = {}
+        kept: Arrays = {}
         for number, (bank, _) in enumerate(self._banks):
             assert isinstance(bank, KeepingBank), "only mergeable functions are kept"
             kept |= {f"{number}.{name}": array for name, array in bank.keep(slots).items()}
         return kept
 
-    def restore(self, slots: Int64s, kept: dict[str, npt.NDArray[Any]]) -> None:
+    def restore(self, slots: Int64s, kept: Arrays) -> None:
         """The same into these slots, which are empty."""
         for number, (bank, _) in enumerate(self._banks):
             assert isinstance(bank, KeepingBank), "only mergeable functions are kept"
-            start = f"{number}."
-            bank.restore(slots, {name.removeprefix(start): kept[name] for name in kept if name.startswith(start)})
+            bank.restore(slots, _pick(kept, number))
+
+    def take_kept(self, kept: Arrays, places: Int64s) -> Arrays:
+        """Of what `keep` gave, that of the slots at these places."""
+        taken: Arrays = {}
+        for number, (bank, _) in enumerate(self._banks):
+            assert isinstance(bank, KeepingBank), "only mergeable functions are kept"
+            of_bank = bank.take_kept(_pick(kept, number), places)
+            taken |= {f"{number}.{name}": array for name, array in of_bank.items()}
+        return taken
+
+    def join_kept(self, parts: list[Arrays]) -> Arrays:
+        """What `keep` gave of several, as if their slots had been asked for one behind another."""
+        joined: Arrays = {}
+        for number, (bank, _) in enumerate(self._banks):
+            assert isinstance(bank, KeepingBank), "only mergeable functions are kept"
+            of_bank = bank.join_kept([_pick(kept, number) for kept in parts])
+            joined |= {f"{number}.{name}": array for name, array in of_bank.items()}
+        return joined
+
+
+def _pick(kept: Arrays, number: int) -> Arrays:
+    """What a bank said, under its own names."""
+    start = f"{number}."
+    return {name.removeprefix(start): array for name, array in kept.items() if name.startswith(start)}
 
 
 def _find_family(aggregate: WindowedAggregate, aggregates: tuple[WindowedAggregate, ...]) -> tuple[int, Hashable]:

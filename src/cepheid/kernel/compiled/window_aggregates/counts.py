@@ -10,12 +10,13 @@ import numpy.typing as npt
 from cepheid.kernel.columns import Column, Flags, Int64s, Interner
 from cepheid.kernel.compiled.njit_options import njit
 from cepheid.kernel.compiled.window_aggregates.cells import NO_FLAGS, Columns, read_validity
+from cepheid.kernel.compiled.window_aggregates.kept_rows import KeptRows
 from cepheid.kernel.compiled.window_aggregates.room import beyond, widen
 from cepheid.kernel.compiled.window_steps import CLEAR, EMIT, ENTER, ENTER_PANE, LEAVE, LEAVE_PANE, StepList
 from cepheid.kernel.window import WindowedAggregate
 
 
-class CountBank:
+class CountBank(KeptRows):
     """One aggregate; without a column every event counts."""
 
     def __init__(self, aggregates: list[WindowedAggregate], interner: Interner) -> None:  # noqa: ARG002 - as all banks

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from cepheid.kernel.columns import Column, Flags, Int64s, Interner
 from cepheid.kernel.compiled.njit_options import njit
 from cepheid.kernel.compiled.window_aggregates.cells import Columns, as_values, pack_texts, read_cells, unpack_texts
+from cepheid.kernel.compiled.window_aggregates.kept_rows import KeptRows
 from cepheid.kernel.compiled.window_aggregates.member_chains import CELL, FIRST, VALID, MemberChains
 from cepheid.kernel.compiled.window_aggregates.room import beyond, widen
 from cepheid.kernel.compiled.window_steps import CLEAR, EMIT, ENTER, ENTER_PANE, LEAVE, LEAVE_PANE, StepList
@@ -21,7 +22,7 @@ from cepheid.kernel.window import WindowedAggregate
 MEMBERS, LAST_CELL, LAST_VALID, WIDTH = 0, 1, 2, 4  # four: a record lies in one cache line
 
 
-class FirstBank:
+class FirstBank(KeptRows):
     """One column."""
 
     def __init__(self, aggregates: list[WindowedAggregate], interner: Interner) -> None:
@@ -54,7 +55,7 @@ class FirstBank:
         self._chains.put_first(slots[some], cells[some], kept["valid"][some])
 
 
-class LastBank:
+class LastBank(KeptRows):
     """One column."""
 
     def __init__(self, aggregates: list[WindowedAggregate], interner: Interner) -> None:

@@ -36,6 +36,7 @@ from cepheid.kernel.compiled.window_aggregates.cells import (
     read_ordered,
     unpack_texts,
 )
+from cepheid.kernel.compiled.window_aggregates.kept_rows import KeptRows
 from cepheid.kernel.compiled.window_aggregates.room import beyond, widen
 from cepheid.kernel.compiled.window_steps import ADD, CLEAR, EMIT, ENTER, ENTER_PANE, LEAVE, LEAVE_PANE, StepList
 from cepheid.kernel.window import WindowedAggregate
@@ -46,7 +47,7 @@ FREE, USED = 0, 1  # of the table's counters: first free node, nodes ever used
 NONE = -1
 
 
-class ExtremeBank:
+class ExtremeBank(KeptRows):
     """One aggregate: a function of one column (or two)."""
 
     def __init__(self, aggregates: list[WindowedAggregate], interner: Interner) -> None:

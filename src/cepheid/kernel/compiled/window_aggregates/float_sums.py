@@ -34,6 +34,7 @@ from cepheid.kernel.compiled.njit_options import njit
 from cepheid.kernel.compiled.window_aggregates.cells import FLOATS, NO_FLOATS, Columns, read_cells
 from cepheid.kernel.compiled.window_aggregates.room import beyond, widen
 from cepheid.kernel.compiled.window_steps import CLEAR, EMIT, ENTER_PANE, LEAVE, LEAVE_PANE, StepList
+from cepheid.kernel.partition_rows import Arrays
 from cepheid.kernel.window import WindowedAggregate
 
 FREE, USED = 0, 1  # of the rare records: the first free one, how many were ever used
@@ -105,6 +106,21 @@ class FloatSumBank:
         self._rare = widen(self._rare, used + len(kept["rare"]))
         self._rare[used : used + len(kept["rare"])] = kept["rare"]
         self._counters[USED] += len(kept["rare"])
+
+    def take_kept(self, kept: Arrays, places: Int64s) -> Arrays:
+        """Of what `keep` gave, that of the slots at these places."""
+        records = kept["records"][places]
+        has_rare = records[:, RARE] > 0
+        rare = kept["rare"][records[has_rare, RARE].astype(np.int64) - 1]
+        records[has_rare, RARE] = np.arange(1, len(rare) + 1)
+        return {"records": records, "rare": rare}
+
+    def join_kept(self, parts: list[Arrays]) -> Arrays:
+        """What `keep` gave of several banks, as if all slots had been asked of one, one part behind another."""
+        records = np.concatenate([kept["records"] for kept in parts])
+        rare = np.concatenate([kept["rare"] for kept in parts])
+        records[records[:, RARE] > 0, RARE] = np.arange(1, len(rare) + 1)  # they lie in the order of the slots
+        return {"records": records, "rare": rare}
 
 
 @njit()

@@ -24,6 +24,7 @@ from cepheid.kernel.compiled.exact_integers import (
 )
 from cepheid.kernel.compiled.njit_options import njit
 from cepheid.kernel.compiled.window_aggregates.cells import NO_CELLS, NO_FLOATS, Columns, read_cells
+from cepheid.kernel.compiled.window_aggregates.kept_rows import KeptRows
 from cepheid.kernel.compiled.window_aggregates.room import beyond, widen
 from cepheid.kernel.compiled.window_steps import CLEAR, EMIT, ENTER_PANE, LEAVE, LEAVE_PANE, StepList
 from cepheid.kernel.window import WindowedAggregate
@@ -31,7 +32,7 @@ from cepheid.kernel.window import WindowedAggregate
 WIDTH = 4  # four: a record lies in one cache line
 
 
-class IntegerSumBank:
+class IntegerSumBank(KeptRows):
     """aggregates: all of one column, functions count, sum and avg."""
 
     def __init__(self, aggregates: list[WindowedAggregate], interner: Interner) -> None:  # noqa: ARG002 - as all banks
