@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from cepheid.execution.split import Splitter as Splitter
     from cepheid.language.builder.pattern_builder import Pattern as Pattern
     from cepheid.language.builder.pattern_builder import pattern as pattern
+    from cepheid.live_session import Session as Session
     from cepheid.lookups import Aggregate as Aggregate
     from cepheid.lookups import Database as Database
     from cepheid.lookups import Table as Table
@@ -52,6 +53,7 @@ _HOMES = {
     "sql": "cepheid.session",
     "open": "cepheid.session",
     "explain": "cepheid.session",
+    "Session": "cepheid.live_session",
     "pattern": "cepheid.language.builder.pattern_builder",
     "Pattern": "cepheid.language.builder.pattern_builder",
     "Aggregate": "cepheid.lookups",

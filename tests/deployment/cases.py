@@ -1,6 +1,6 @@
 """Deployments for the suite in test_contract.py: each starts with one query, `first`, that has enough to do.
 
-A new kind of deployment, such as a live session, joins by one function in CASES.
+A new kind of deployment joins by one function in CASES.
 """
 
 from __future__ import annotations
@@ -11,6 +11,10 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+import pyarrow as pa
+
+import cepheid as cep
 from cepheid.deployment import (
     Action,
     AddMachine,
@@ -25,6 +29,7 @@ from cepheid.deployment import (
     Scale,
 )
 from cepheid.execution.embedded.relations import describe_sql
+from cepheid.execution.endpoints import ENDPOINTS
 from cepheid.simulation.arrivals.uniform import Uniform
 from cepheid.simulation.run import EngineName
 from cepheid.simulation.scenario import Query, Scenario, ScenarioEdge, ScenarioVertex, Vm
@@ -34,6 +39,7 @@ from cepheid.simulation.simulated_deployment import SimulatedDeployment
 if TYPE_CHECKING:
     from cepheid.deployment import QueryForm
 
+FIRST = "SELECT line, avg(delay) AS delay FROM buses [RANGE 1 SECOND SLIDE 1 SECOND] WHERE delay > 0 GROUP BY line"
 APPLICATION = """
 [source.buses]
 schema = { ts = "timestamp", bus = "int", line = "int", delay = "double" }
@@ -41,7 +47,7 @@ rate_per_s = 1000.0
 keys = { bus = 100, line = 10 }
 
 [query.first]
-sql = "SELECT line, avg(delay) AS delay FROM buses [RANGE 1 SECOND SLIDE 1 SECOND] WHERE delay > 0 GROUP BY line"
+sql = "{FIRST}"
 
 [simulation]
 duration_s = 60.0
@@ -110,8 +116,8 @@ def simulate_graphs(engine: EngineName) -> Case:
 
 def simulate_sql(folder: Path) -> Case:
     path = folder / "app.toml"
-    path.write_text(APPLICATION)
-    deployment = SimulatedDeployment(scenario_of_application(path, describe_sql), "reference")
+    path.write_text(APPLICATION.replace("{FIRST}", FIRST))
+    deployment = SimulatedDeployment(scenario_of_application(path, describe_sql, ENDPOINTS), "reference")
     return Case(
         deployment,
         deployment.advance_to,
@@ -123,8 +129,34 @@ def simulate_sql(folder: Path) -> Case:
     )
 
 
+def run_live(folder: Path) -> Case:  # noqa: ARG001 (as the others)
+    """A session in this process, on a clock that is moved by hand; every second of it brings a thousand events."""
+    now_s = [0.0]
+    session = cep.Session(clock=lambda: now_s[0])
+    session.source("buses", {"ts": "timestamp", "bus": "int", "line": "int", "delay": "double"})
+    session.deploy("first", FIRST)
+
+    def advance_to(time_s: float) -> None:
+        while now_s[0] < time_s:
+            numbers = np.arange(250)
+            times = pa.array(numbers * 1000 + int(now_s[0] * 1e6), pa.timestamp("us"))
+            keys = {name: pa.array(numbers % count, pa.int32()) for name, count in (("bus", 100), ("line", 10))}
+            session.push(buses=pa.table({"ts": times, **keys, "delay": numbers.astype(np.float64)}))
+            now_s[0] += 0.25
+
+    return Case(
+        session,
+        advance_to,
+        second=SECOND,
+        changed=CHANGED,
+        vertex="window_aggregate_1",
+        refuses=frozenset({Scale, MoveGroups, AddMachine, Move, RemoveMachine}),  # one machine
+    )
+
+
 CASES: dict[str, Callable[[Path], Case]] = {
     "simulated graphs, reference": lambda _: simulate_graphs("reference"),
     "simulated graphs, compiled": lambda _: simulate_graphs("compiled"),
     "simulated SQL": simulate_sql,
+    "live session": run_live,
 }

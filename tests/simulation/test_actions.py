@@ -18,6 +18,7 @@ from cepheid.compiler import compile_query
 from cepheid.deployment import Action, AddMachine, Alter, Deploy, Move, Retire, Scale, TimedAction, replay
 from cepheid.errors import CepheidError, InvalidInput, InvalidScenario, NotSupportedYet
 from cepheid.execution.embedded.relations import describe_sql
+from cepheid.execution.endpoints import ENDPOINTS
 from cepheid.language.catalog import Catalog
 from cepheid.schema import read_schema
 from cepheid.simulation.arrivals.uniform import Uniform
@@ -78,7 +79,7 @@ def engine(request: pytest.FixtureRequest) -> EngineName:
 def application(tmp_path: Path) -> Scenario:
     path = tmp_path / "app.toml"
     path.write_text(APPLICATION)
-    return scenario_of_application(path, describe_sql)
+    return scenario_of_application(path, describe_sql, ENDPOINTS)
 
 
 def waiting(deployment: SimulatedDeployment, query: str) -> dict[str, float]:
@@ -228,7 +229,7 @@ def test_sql_is_deployed_as_if_it_had_been_there_from_the_start(application: Sce
     deployment.apply(Deploy(name="worst", query=MAXIMUM, sink="worst.parquet"))
     path = tmp_path / "both.toml"
     path.write_text(APPLICATION.replace("[cluster]", f'[query.worst]\nsql = "{MAXIMUM}"\n[cluster]'))
-    whole = scenario_of_application(path, describe_sql)
+    whole = scenario_of_application(path, describe_sql, ENDPOINTS)
     assert deployment.run.situation.scenario == whole
     assert whole.queries[2].edges[0].source == "lines.project_1", "the projection is shared"
     deployment.advance(50.0)
@@ -300,9 +301,9 @@ def test_a_cluster_has_more_engines_and_what_one_engine_does_is_as_slow(tmp_path
     path = tmp_path / "app.toml"
     alone = "SELECT avg(delay) AS delay FROM buses [ROWS 100]"
     path.write_text(APPLICATION.replace("[cluster]", f'[query.alone]\nsql = "{alone}"\n[cluster]'))
-    two = scenario_of_application(path, describe_sql)
+    two = scenario_of_application(path, describe_sql, ENDPOINTS)
     path.write_text(path.read_text().replace("engines = 2", "engines = 6"))
-    six = scenario_of_application(path, describe_sql)
+    six = scenario_of_application(path, describe_sql, ENDPOINTS)
     deployment = SimulatedDeployment(two, "reference")
     deployment.apply(Scale(engines=6))
     assert deployment.run.situation.scenario.queries == six.queries != two.queries

@@ -70,6 +70,14 @@ class ContinuousQuery:
         self._refuse_finished()
         return self._by_name(self._host.run(self._inputs.read(batches)))
 
+    def push_heard(self, tables: Mapping[str, pa.Table], heard: Mapping[str, int]) -> Any:
+        """For other hosts: tables of every stream in its schema, and how far time has come on each."""
+        return self._by_name(self._host.run(tables, heard=heard))
+
+    def is_waiting(self) -> bool:
+        """May rows come out when only time moves on?"""
+        return self._host.is_waiting()
+
     def advance(self, to: datetime | int) -> Any:
         """A heartbeat: no event older than this will come, on any stream.  Gives the rows that this settles.  A number
         is in microseconds since 1970; a datetime without a zone is UTC."""

@@ -57,7 +57,7 @@ class StreamHost:
         self._made: dict[str, pa.Schema] = {}  # of every vertex that is there, in an order in which they can run
         self._inputs: dict[str, list[str]] = {}
         self._streams: dict[str, frozenset[str]] = {}  # by vertex: the streams that it is made of
-        self._sources: dict[str, tuple[str, list[str]]] = {}
+        self.sources: dict[str, tuple[str, list[str]]] = {}  # by vertex: the stream, and its columns that are read
         self._others: dict[str, PreparedVertex] = {}
         self._plans: dict[frozenset[str], list[str]] = {}  # by what is pushed: the vertices to run
         self.feeds: dict[str, EngineFeed] = {}  # by vertex
@@ -96,7 +96,7 @@ class StreamHost:
         for query in queries:
             del self.results[query]
         for vertex in vertices:
-            for known in (self._made, self._inputs, self._streams, self._sources, self._others, self.feeds):
+            for known in (self._made, self._inputs, self._streams, self.sources, self._others, self.feeds):
                 known.pop(vertex, None)
             if vertex in self.opened:
                 self.opened.pop(vertex)[1].close()
@@ -109,8 +109,8 @@ class StreamHost:
         plan = list(self._made) if last else self._plan(frozenset(tables))
         made: dict[str, pa.Table] = {}
         for vertex in plan:
-            if vertex in self._sources:
-                name, columns = self._sources[vertex]
+            if vertex in self.sources:
+                name, columns = self.sources[vertex]
                 made[vertex] = tables[name].select(columns)
                 continue
             inputs = [made[source] if source in made else self._no_rows(source) for source in self._inputs[vertex]]
@@ -175,7 +175,7 @@ class StreamHost:
     def read_source(self, vertex: str, node: Source) -> pa.Schema:
         known = self._schemas[node.name]
         columns = known.names if self._reads_whole else source_columns(self._graph, vertex, known.names)
-        self._sources[vertex] = (node.name, columns)
+        self.sources[vertex] = (node.name, columns)
         return pa.schema([known.field(column) for column in columns])
 
     def run_engine(self, vertices: list[str], inputs: list[pa.Schema]) -> list[pa.Schema]:

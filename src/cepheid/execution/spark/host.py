@@ -3,7 +3,7 @@
 relations, filters, projections        Spark SQL
 patterns, windows, joins of windows    engines in Python workers (engine_stage.py)
 windows that are a GROUP BY            Spark's own, over whole tables (native_window.py)
-one of these over the rows of another  on a stream: one engine for all of them (chain_stage.py)
+one of these over the rows of another  on a stream: engines that do all of it (chain_stage.py)
 tables of databases                    asked by Python workers (lookup_stage.py)
 """
 
@@ -107,11 +107,11 @@ class SparkHost:
         self.observations: list[Observation] = []  # who counts the events that are rejected
 
     def runs_whole(self, vertex: str) -> bool:
-        """A chain over streams runs in one engine."""
+        """A chain over streams runs in engines that do all of it."""
         return vertex in self._chained and self._reads_streams(vertex)
 
     def run_whole(self, vertex: str) -> DataFrame:
-        return run_chain_on_stream(self._graph, vertex, self._frames)
+        return run_chain_on_stream(self._graph, vertex, self._frames, self._settings)
 
     def read_source(self, vertex: str, node: Source) -> DataFrame:
         frame = self._frames[node.name]
