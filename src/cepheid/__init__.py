@@ -6,6 +6,7 @@
     cep.open(text, **schemas)     a continuous query in this process
     cep.explain(text, **inputs)   what becomes of the query, step by step
     cep.pattern("a").then("b")    a pattern written in Python, in place of text
+    cep.Deploy(name=...), ...     what can be done to a running deployment, live or simulated
 
 Names are loaded when they are first used: a Spark worker that imports the kernel loads nothing else.  Type checkers
 read the imports below, which never run; a test keeps both lists equal.
@@ -17,12 +18,26 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from cepheid.deployment import AddMachine as AddMachine
+    from cepheid.deployment import Alter as Alter
+    from cepheid.deployment import Deploy as Deploy
+    from cepheid.deployment import Move as Move
+    from cepheid.deployment import MoveGroups as MoveGroups
+    from cepheid.deployment import RemoveMachine as RemoveMachine
+    from cepheid.deployment import Replan as Replan
+    from cepheid.deployment import Retire as Retire
+    from cepheid.deployment import Scale as Scale
+    from cepheid.deployment import TimedAction as TimedAction
+    from cepheid.deployment import replay as replay
     from cepheid.errors import CepheidError as CepheidError
     from cepheid.errors import RejectedEventsWarning as RejectedEventsWarning
     from cepheid.errors import UnboundedStateWarning as UnboundedStateWarning
+    from cepheid.execution.sinks.kinds import register_sink as register_sink
+    from cepheid.execution.sources.kinds import register_source as register_source
     from cepheid.execution.split import Splitter as Splitter
     from cepheid.language.builder.pattern_builder import Pattern as Pattern
     from cepheid.language.builder.pattern_builder import pattern as pattern
+    from cepheid.live_session import Session as Session
     from cepheid.lookups import Aggregate as Aggregate
     from cepheid.lookups import Database as Database
     from cepheid.lookups import Table as Table
@@ -38,12 +53,26 @@ _HOMES = {
     "sql": "cepheid.session",
     "open": "cepheid.session",
     "explain": "cepheid.session",
+    "Session": "cepheid.live_session",
     "pattern": "cepheid.language.builder.pattern_builder",
     "Pattern": "cepheid.language.builder.pattern_builder",
     "Aggregate": "cepheid.lookups",
     "Database": "cepheid.lookups",
     "Table": "cepheid.lookups",
     "Splitter": "cepheid.execution.split",
+    "register_source": "cepheid.execution.sources.kinds",
+    "register_sink": "cepheid.execution.sinks.kinds",
+    "AddMachine": "cepheid.deployment",
+    "Alter": "cepheid.deployment",
+    "Deploy": "cepheid.deployment",
+    "Move": "cepheid.deployment",
+    "MoveGroups": "cepheid.deployment",
+    "RemoveMachine": "cepheid.deployment",
+    "Replan": "cepheid.deployment",
+    "Retire": "cepheid.deployment",
+    "Scale": "cepheid.deployment",
+    "TimedAction": "cepheid.deployment",
+    "replay": "cepheid.deployment",
     "late_events": "cepheid.session",
     "count_rejected": "cepheid.session",
     "CepheidError": "cepheid.errors",

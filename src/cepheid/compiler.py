@@ -34,7 +34,7 @@ from cepheid.graph.render_text import render_text
 from cepheid.graph.state_bounds import describe_remedy, explain_unbounded
 from cepheid.graph.validation import validate_graph
 from cepheid.graph.window_report import report_windows
-from cepheid.hosts import EMBEDDED, Host
+from cepheid.hosts import EMBEDDED, HostTraits
 from cepheid.language.binder import bind_query
 from cepheid.language.builder.parse_pattern import parse_pattern
 from cepheid.language.builder.pattern_builder import Pattern
@@ -68,7 +68,7 @@ class Compilation:
     there."""
 
     queries: Mapping[str, CompiledQuery]
-    host: Host
+    host: HostTraits
     placed: PlacedGraph
     labels: Mapping[str, Mapping[str, str]]
 
@@ -82,7 +82,7 @@ class Compilation:
 
 
 def compile_query(
-    queries: Query | Mapping[str, Query], catalog: Catalog, host: Host = EMBEDDED, beliefs: Beliefs | None = None
+    queries: Query | Mapping[str, Query], catalog: Catalog, host: HostTraits = EMBEDDED, beliefs: Beliefs | None = None
 ) -> Compilation:
     """All steps; mistakes in the text come out with their place in it."""
     named = queries if isinstance(queries, Mapping) else {"query": queries}
@@ -96,7 +96,7 @@ def compile_query(
             if number % COLLECTED_AFTER == 0:
                 gc.collect(1)  # what was made since: what stays is not looked at again
     merged, labels = merge_graphs(query.rewritten for query in compiled.values())
-    return Compilation(compiled, host, _place(merged, host), dict(zip(compiled, labels, strict=True)))
+    return Compilation(compiled, host, place_graph(merged, host), dict(zip(compiled, labels, strict=True)))
 
 
 def add_query(
@@ -110,12 +110,12 @@ def add_query(
     return Compilation(
         {**compilation.queries, name: compiled},
         compilation.host,
-        _place(merged, compilation.host),
+        place_graph(merged, compilation.host),
         {**compilation.labels, name: labels},
     )
 
 
-def _compile_one(name: str, query: Query, catalog: Catalog, host: Host, beliefs: Beliefs) -> CompiledQuery:
+def _compile_one(name: str, query: Query, catalog: Catalog, host: HostTraits, beliefs: Beliefs) -> CompiledQuery:
     if not isinstance(query, str | Pattern):
         raise InvalidInput(
             f"the query is a {type(query).__name__}, not text or a pattern",
@@ -132,7 +132,7 @@ def _compile_one(name: str, query: Query, catalog: Catalog, host: Host, beliefs:
     return CompiledQuery(name, parsed, bound, rewritten, trace)
 
 
-def _place(graph: QueryGraph, host: Host) -> PlacedGraph:
+def place_graph(graph: QueryGraph, host: HostTraits) -> PlacedGraph:
     placed = place_by_nature(graph, host.native)
     for refine in host.refine:
         placed = refine(placed)

@@ -170,6 +170,18 @@ class InvalidInput(CepheidError):
         self.where = where
 
 
+class UnknownKind(InvalidInput):
+    """A source or a sink that no kind recognises."""
+
+    code = "unknown-kind"
+
+    def __init__(self, what: str, name: str, given: object, known: Iterable[str]) -> None:
+        shown = f'"{given}"' if isinstance(given, str) else f"a {type(given).__name__}"
+        super().__init__(
+            f'the {what} of "{name}" is {shown}, which is of no known kind', hint=f"known kinds: {'; '.join(known)}"
+        )
+
+
 class InvalidScenario(InvalidInput):
     """A scenario of the simulator that does not fit together."""
 

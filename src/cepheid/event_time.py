@@ -6,12 +6,14 @@ their order.  Null and NaN have no place in an order: such events are rejected a
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
+
+from cepheid.errors import InvalidInput
 
 BEGINNING = -(2**62)  # before every event; leaves room for arithmetic
 END = 2**62  # after every event
@@ -19,6 +21,16 @@ END = 2**62  # after every event
 
 def in_microseconds(duration: timedelta) -> int:
     return duration // timedelta(microseconds=1)
+
+
+def read_moment(moment: datetime | int) -> int:
+    """In microseconds since 1970, which a number is already; a datetime without a zone is UTC."""
+    if isinstance(moment, bool) or not isinstance(moment, datetime | int):
+        raise InvalidInput(f"{moment!r} is no moment", hint="give a datetime, or microseconds since 1970")
+    if isinstance(moment, int):
+        return moment
+    with_zone = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
+    return in_microseconds(with_zone - datetime(1970, 1, 1, tzinfo=UTC))
 
 
 def can_order(arrow_type: pa.DataType) -> bool:

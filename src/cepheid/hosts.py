@@ -25,7 +25,7 @@ Refine = Callable[[PlacedGraph], PlacedGraph]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Host:
+class HostTraits:
     """native: the kinds of vertices that it runs beside our engines; refine: what it changes about places."""
 
     name: Literal["embedded", "spark"]
@@ -36,6 +36,6 @@ class Host:
 
 _RELATIONAL = (Filter, Project, Relation, Union, Changes, TableJoin)
 
-EMBEDDED = Host(name="embedded", rules=in_order(GENERAL_RULES), native=_RELATIONAL, refine=(place_cores,))
-SPARK_TABLES = Host(name="spark", rules=in_order(WHOLE_TABLE_RULES), native=(*_RELATIONAL, HostWindow))
-SPARK_STREAMS = Host(name="spark", rules=in_order(DISTRIBUTED_RULES), native=_RELATIONAL, refine=(place_chains,))
+EMBEDDED = HostTraits(name="embedded", rules=in_order(GENERAL_RULES), native=_RELATIONAL, refine=(place_cores,))
+SPARK_TABLES = HostTraits(name="spark", rules=in_order(WHOLE_TABLE_RULES), native=(*_RELATIONAL, HostWindow))
+SPARK_STREAMS = HostTraits(name="spark", rules=in_order(DISTRIBUTED_RULES), native=_RELATIONAL, refine=(place_chains,))

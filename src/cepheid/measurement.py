@@ -62,7 +62,7 @@ class VertexMeasurement:
 class MachineMeasurement:
     name: str
     is_there: bool
-    pes: int
+    cores: int
     utilisation: float  # 0 to 1, since it was last looked at
 
 

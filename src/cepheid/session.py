@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Literal
 
-import pyarrow as pa
-
-from cepheid.compiler import Compilation, Query, check_bounded, compile_query, explain_compilation, placed_at_order
+from cepheid.compiler import Query, check_bounded, compile_query, explain_compilation, placed_at_order
 from cepheid.errors import InvalidInput, RejectedEventsWarning
-from cepheid.execution.embedded.relations import describe_sql, stays_in_duckdb
-from cepheid.language.catalog import Catalog
 from cepheid.lookups import Aggregate, Database, Table
 from cepheid.schema import read_schema, read_table
+from cepheid.session_inputs import check_on_change, make_catalog, part_lookups, read_aggregates, read_lateness
 from cepheid.settings import Settings
 
 if TYPE_CHECKING:
@@ -48,17 +45,16 @@ def sql(
     if _on_spark(tables):
         from cepheid.execution.spark.host import read_inputs, run_on_spark
 
-        return run_on_spark(query, read_inputs(tables, _read_aggregates(aggregates)), settings)
+        return run_on_spark(query, read_inputs(tables, read_aggregates(aggregates)), settings)
     if lateness is not None:
         raise InvalidInput("lateness has no meaning for whole tables", hint="give a streaming DataFrame, or cep.open")
-    from cepheid.execution.embedded.batch import run_batch
+    from cepheid.execution.embedded.batch_host import run_batch
 
-    lookups = {name: value for name, value in tables.items() if isinstance(value, Database)}
     whole = {name: value.data if isinstance(value, Table) else value for name, value in tables.items()}
-    read = {name: read_table(name, value) for name, value in whole.items() if name not in lookups}
-    schemas = {name: table.schema for name, table in read.items()} | _lookup_schemas(lookups)
-    compilation = _compile_embedded(query, schemas, aggregates, lookups=lookups)
-    results, counts = run_batch(compilation.placed, read, lookups=lookups, engines=engines)
+    lookups, others = part_lookups(whole)
+    read = {name: read_table(name, value) for name, value in others.items()}
+    catalog = make_catalog({name: table.schema for name, table in read.items()}, lookups, aggregates)
+    results, counts = run_batch(compile_query(query, catalog).placed, read, lookups=lookups, engines=engines)
     if counts.rejected:
         message = f"{counts.rejected} events have null or NaN where ORDER BY needs a value, and were rejected"
         warnings.warn(message, RejectedEventsWarning, stacklevel=2)
@@ -85,15 +81,13 @@ def open(  # noqa: A001 (the name is part of the contract: cep.open)
     may be of other queries as well, or of fewer: `restored` says what became of each.  One that has changed since is
     refused, or, with `on_change="restart"`, begins empty.
     """
-    if on_change not in ("refuse", "restart"):
-        raise InvalidInput(f'on_change is "{on_change}"', hint='"refuse" or "restart"')
+    check_on_change(on_change)
     from cepheid.execution.embedded.continuous import ContinuousQuery
 
     settings = _settings(lateness, strict, None)
-    lookups = {name: value for name, value in schemas.items() if isinstance(value, Table | Database)}
-    read = {name: read_schema(name, value) for name, value in schemas.items() if name not in lookups}
-    known = read | _lookup_schemas(lookups)
-    compilation = _compile_embedded(query, known, aggregates, streams=read, lookups=lookups)
+    lookups, others = part_lookups(schemas)
+    read = {name: read_schema(name, value) for name, value in others.items()}
+    compilation = compile_query(query, make_catalog(read, lookups, aggregates, streams=read))
     with placed_at_order(compilation):
         opened = ContinuousQuery(
             compilation.placed, read, settings, snapshot, isinstance(query, Mapping), lookups, on_change
@@ -114,12 +108,11 @@ def explain(
     if _on_spark(inputs):
         from cepheid.execution.spark.host import compile_on_spark, read_inputs
 
-        given = read_inputs(inputs, _read_aggregates(aggregates))
+        given = read_inputs(inputs, read_aggregates(aggregates))
         return explain_compilation(compile_on_spark(query, given), step, format)
-    lookups = {name: value for name, value in inputs.items() if isinstance(value, Table | Database)}
-    read = {name: read_schema(name, value) for name, value in inputs.items() if name not in lookups}
-    compilation = _compile_embedded(query, read | _lookup_schemas(lookups), aggregates, lookups=lookups)
-    return explain_compilation(compilation, step, format)
+    lookups, others = part_lookups(inputs)
+    read = {name: read_schema(name, value) for name, value in others.items()}
+    return explain_compilation(compile_query(query, make_catalog(read, lookups, aggregates)), step, format)
 
 
 def late_events(spark: Any, checkpoint: str) -> Any:
@@ -137,43 +130,11 @@ def count_rejected(frame: Any) -> int:
 
 
 def _settings(lateness: timedelta | None, strict: bool, key_groups: int | None) -> Settings:
-    if lateness is not None and not isinstance(lateness, timedelta):
-        raise InvalidInput(f"lateness is a {type(lateness).__name__}, not a timedelta", hint="timedelta(seconds=10)")
-    if lateness is not None and lateness < timedelta(0):
-        raise InvalidInput(f"lateness is negative: {lateness}", hint="give zero or more")
+    lateness = read_lateness(lateness)
     if key_groups is not None and key_groups < 1:
         raise InvalidInput(f"key_groups is {key_groups}", hint="give 1 or more; 64 suits most")
     chosen = Settings(strict=strict, lateness=lateness)
     return chosen if key_groups is None else replace(chosen, key_groups=key_groups)
-
-
-def _compile_embedded(
-    query: Query | Mapping[str, Query],
-    schemas: Mapping[str, pa.Schema],
-    aggregates: Mapping[str, Aggregate] | None = None,
-    streams: Iterable[str] = (),
-    lookups: Iterable[str] = (),
-) -> Compilation:
-    python = _read_aggregates(aggregates)
-    catalog = Catalog(schemas, describe_sql, frozenset(streams), frozenset(lookups), python, keeps_type=stays_in_duckdb)
-    return compile_query(query, catalog)
-
-
-def _lookup_schemas(lookups: Mapping[str, Table | Database]) -> dict[str, pa.Schema]:
-    from cepheid.execution.lookup.database import read_database_schema
-
-    return {
-        name: value.schema if isinstance(value, Table) else read_database_schema(value)
-        for name, value in lookups.items()
-    }
-
-
-def _read_aggregates(aggregates: Mapping[str, Aggregate] | None) -> dict[str, Aggregate]:
-    """Aggregates of the user by name in lower case."""
-    for name, value in (aggregates or {}).items():
-        if not isinstance(value, Aggregate):
-            raise InvalidInput(f'the aggregate "{name}" is a {type(value).__name__}', hint="give a cep.Aggregate")
-    return {name.lower(): value for name, value in (aggregates or {}).items()}
 
 
 def _on_spark(inputs: Mapping[str, Any]) -> bool:

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import json
 from dataclasses import fields
+from importlib import import_module
 from pathlib import Path
 from typing import ClassVar
 
 import pyarrow as pa
 import pytest
 
+import cepheid.execution.sinks as sinks
+import cepheid.execution.sources as sources
 import cepheid.graph.operators as operators
 import cepheid.rewrite.rules as rules
 from cepheid.execution.embedded.relations import run_relational
 from cepheid.execution.engine import make_operator, unite_schemas
+from cepheid.execution.sinks.kinds import SINK_KINDS
+from cepheid.execution.sources.kinds import SOURCE_KINDS
 from cepheid.graph.attributes import Beliefs
 from cepheid.graph.json_form import READABLE, read_json, write_json
 from cepheid.graph.node import EngineNode, PlanNode, plan_node
@@ -93,6 +98,15 @@ EXAMPLES: dict[type[PlanNode], PlanNode] = {
 def names_in(module: object) -> set[str]:
     (folder,) = module.__path__  # type: ignore[attr-defined]
     return {path.stem for path in Path(folder).glob("*.py")} - {"__init__"}
+
+
+@pytest.mark.parametrize(("folder", "kinds"), [(sources, SOURCE_KINDS), (sinks, SINK_KINDS)])
+def test_every_file_of_a_source_or_a_sink_is_in_the_list(folder: object, kinds: list[object]) -> None:
+    name = folder.__name__  # type: ignore[attr-defined]
+    modules = [import_module(f"{name}.{each}") for each in sorted(names_in(folder))]
+    found = [module.KIND for module in modules if hasattr(module, "KIND")]
+    assert len(found) == len(kinds)
+    assert all(kind in found for kind in kinds)
 
 
 def test_every_operator_file_is_listed() -> None:

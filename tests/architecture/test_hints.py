@@ -262,6 +262,7 @@ CODES = {  # people search for them and programs compare them: add new ones, kee
     "TypeMismatch": "type-mismatch",
     "UnboundedState": "unbounded-state",
     "UnknownColumn": "unknown-column",
+    "UnknownKind": "unknown-kind",
     "UnknownStream": "unknown-stream",
     "UnknownVariable": "unknown-variable",
 }

@@ -15,6 +15,7 @@ from cepheid.cli import app
 from cepheid.cost.profile import NOMINAL_MIPS
 from cepheid.cost.profile_file import read_profile
 from cepheid.execution.embedded.relations import describe_sql
+from cepheid.execution.endpoints import ENDPOINTS
 from cepheid.simulation.scenarios.application_scenario import scenario_of_application
 
 APP = '''
@@ -56,7 +57,7 @@ def test_the_simulator_reads_the_profile_of_an_application(tmp_path: Path) -> No
     profile = read_profile(written)
     assert profile.vertices["filter_1"].selectivity == pytest.approx(0.6, abs=0.02)
     path.write_text(f'profile = "profile.toml"\n{path.read_text()}')
-    scenario = scenario_of_application(path, describe_sql)
+    scenario = scenario_of_application(path, describe_sql, ENDPOINTS)
     (query,) = scenario.queries
     costs = {vertex.id: vertex.ipe for vertex in query.vertices}
     assert costs["sequence_1"] == profile.vertices["sequence_1"].ipe

@@ -98,6 +98,8 @@ def test_the_simulated_deployment_in_python_runs(monkeypatch: pytest.MonkeyPatch
     names: dict[str, object] = {}
     exec(code, names)  # noqa: S102 (our own README)
     assert names["deployment"].now_s == pytest.approx(60.1)  # type: ignore[attr-defined]
+    exec(code.replace("> 0.8", ">= 0.0"), names)  # noqa: S102 (whatever was observed: what is done then runs too)
+    assert [each.cores for each in names["deployment"].observe().machines][-1:] == [4]  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize("command", re.findall(r"^cepheid (simulate .*?)(?:\s+#.*)?$", README, re.MULTILINE))
@@ -110,3 +112,17 @@ def test_the_simulations_shown_run(command: str, monkeypatch: pytest.MonkeyPatch
     words = command.replace("page.html", str(tmp_path / "page.html")).replace("sweep.png", str(tmp_path / "sweep.png"))
     found = CliRunner().invoke(app, words.split())
     assert found.exit_code == 0, found.output
+
+
+def test_the_session_runs_as_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import pyarrow as pa
+    import pyarrow.json
+
+    monkeypatch.chdir(tmp_path)
+    code = next(block for language, block in BLOCKS if language == "python" and "cep.Session()" in block)
+    times = pa.array([0, 1, 2], pa.timestamp("us"))
+    batch = pa.table({"ts": times, "bus": pa.array([1, 1, 1], pa.int32()), "delay": [100.0, 500.0, 300.0]})
+    names: dict[str, object] = {"cep": cep, "batch": batch}
+    exec(code, names)  # noqa: S102 (our own README)
+    assert names["rows"].column("delay").to_pylist() == [100.0, 300.0, 300.0]  # type: ignore[attr-defined]
+    assert [each["delay"] for each in pyarrow.json.read_json("late.jsonl").to_pylist()] == [500.0]

@@ -16,7 +16,7 @@ import pytest
 import cepheid as cep
 from cepheid.compiler import compile_query
 from cepheid.errors import InvalidInput, MatchFailure
-from cepheid.execution.embedded.batch import run_batch
+from cepheid.execution.embedded.batch_host import run_batch
 from cepheid.execution.embedded.relations import describe_sql
 from cepheid.graph.predicate import Predicate
 from cepheid.hosts import SPARK_STREAMS

@@ -27,7 +27,7 @@ import pytest
 import cepheid as cep
 from cepheid.compiler import compile_query
 from cepheid.errors import CepheidError, MatchFailure
-from cepheid.execution.embedded.batch import run_batch
+from cepheid.execution.embedded.batch_host import run_batch
 from cepheid.execution.embedded.relations import describe_sql
 from cepheid.graph.attributes import Beliefs
 from cepheid.graph.json_form import read_json, write_json

@@ -16,7 +16,7 @@ from cepheid.compiler import Compilation, add_query, compile_query
 from cepheid.errors import EmptyStateWarning, SnapshotMismatch
 from cepheid.execution.embedded.relations import describe_sql
 from cepheid.graph.node import EngineNode
-from cepheid.hosts import EMBEDDED, SPARK_STREAMS, Host
+from cepheid.hosts import EMBEDDED, SPARK_STREAMS, HostTraits
 from cepheid.language.catalog import Catalog
 
 SCHEMA = pa.schema([("ts", pa.timestamp("us")), ("id", pa.int64()), ("a", pa.float64()), ("b", pa.float64())])
@@ -66,7 +66,7 @@ DIFFERENT = [
 ]
 
 
-def compile_all(queries: dict[str, str], host: Host = EMBEDDED) -> Compilation:
+def compile_all(queries: dict[str, str], host: HostTraits = EMBEDDED) -> Compilation:
     return compile_query(queries, Catalog({"s": SCHEMA, "t": SCHEMA}, describe_sql, frozenset("st")), host)
 
 
@@ -78,7 +78,7 @@ def stateful(compilation: Compilation, query: str) -> list[str]:
 
 @pytest.mark.parametrize("host", [EMBEDDED, SPARK_STREAMS], ids=["embedded", "spark"])
 @pytest.mark.parametrize(("written", "other"), SAME)
-def test_what_says_nothing_does_not_change_identity(written: str, other: str, host: Host) -> None:
+def test_what_says_nothing_does_not_change_identity(written: str, other: str, host: HostTraits) -> None:
     first, second = compile_all({"q": written}, host), compile_all({"q": other}, host)
     assert stateful(first, "q") == stateful(second, "q")
 

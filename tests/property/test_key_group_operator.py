@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections import Counter
 from collections.abc import Mapping
@@ -16,14 +17,13 @@ from random_row_patterns import make_row_pattern_case
 from random_sequences import make_sequence_case
 from random_windows import CONDITIONS, EXACT, ROUNDED, make_window_case
 from split_engines import EngineCase, find_engines, read_by_key
-from test_state_split import with_other_keys
 from ways_to_run import report_smallest
 
 from cepheid.compiler import compile_query
 from cepheid.errors import CepheidError, MatchFailure, PatternTooCostly
 from cepheid.event_time import BEGINNING, newest_time
 from cepheid.execution import engine, key_group_operator
-from cepheid.execution.embedded.batch import run_batch
+from cepheid.execution.embedded.batch_host import run_batch
 from cepheid.execution.embedded.relations import describe_sql
 from cepheid.execution.engine import Engine
 from cepheid.execution.engine_identity import EngineIdentity
@@ -34,12 +34,18 @@ from cepheid.placement.core_split import split_among_cores
 from cepheid.testing.compare_rows import list_rows
 
 SECOND = 1_000_000
+KEYS = ("k", "s", "f", "w", "k, s", "f, w", "flag", "at")  # texts, floats with NaN and two zeros, times; all with nulls
 IDENTITY = EngineIdentity(digests=("one",), described=("an engine whose state is kept",))
 
 
 @pytest.fixture(autouse=True)
 def _limited_search(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(row_pattern, "STEP_BUDGET", 3_000_000)
+
+
+def with_other_keys(text: str, random: Random) -> str:
+    """PARTITION BY something, whatever it said before."""
+    return re.sub(r"\[(PARTITION BY (k, s|k) )?ORDER", f"[PARTITION BY {random.choice(KEYS)} ORDER", text)
 
 
 def make_case(kind: str, seed: int) -> tuple[str, dict[str, pa.Table]]:
@@ -54,7 +60,8 @@ def make_case(kind: str, seed: int) -> tuple[str, dict[str, pa.Table]]:
             sequence = make_sequence_case(seed)
             return sequence.text, sequence.tables
     pattern = make_row_pattern_case(seed)
-    return with_other_keys(pattern.text, Random(seed)), {"t": pattern.events}
+    keys = Random(seed).choice(KEYS)
+    return re.sub(r"PARTITION BY (k, s|k|s)(?= )", f"PARTITION BY {keys}", pattern.text), {"t": pattern.events}
 
 
 def make_grouped(random: Random) -> str:
@@ -147,10 +154,10 @@ def rearrange(shared: Engine, case: EngineCase, random: Random) -> Engine:
     assert isinstance(operator, KeyGroupOperator), "its events are shared"
     what = random.choice(("restart", "scale", "move"))
     if what == "scale":
-        operator.scale(random.randint(1, 8), shared.horizon)
+        operator.scale(random.randint(1, 8), shared.gate.horizon)
     elif what == "move":
         owner = int(operator.owners.max())
-        operator.move_groups(random.sample(range(len(operator.owners)), 20), owner, shared.horizon)
+        operator.move_groups(random.sample(range(len(operator.owners)), 20), owner, shared.gate.horizon)
     else:
         kept = shared.keep()
         shared = make_shared(case, random.randint(2, 8))

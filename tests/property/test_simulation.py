@@ -89,7 +89,7 @@ def test_machines_that_are_simulated_once_for_all_come_out_as_if_each_was(fideli
 def test_every_event_that_came_was_taken_in_waits_or_is_counted_as_dropped(engine: EngineName) -> None:
     found: Counter[str] = Counter()
     for seed in range(2000, 2000 + CASES):
-        scenario = replace(make_scenario(seed, "corrected", ticks=40), changes=())
+        scenario = replace(make_scenario(seed, "corrected", ticks=40), actions=(), failures=())
         if seed % 2:
             queries = [
                 replace(query, vertices=tuple(replace(v, sheds=v.kind == "producer") for v in query.vertices))

@@ -12,18 +12,21 @@ from pathlib import Path
 from random import Random
 
 sys.path.append(str(Path(__file__).parent))  # the random queries lie beside this file
+import numpy as np
 import pyarrow as pa
 import pytest
 from random_events import SCHEMA, make_events, shuffle_events
 from random_row_patterns import make_row_pattern_case
 from random_sequences import STRATEGIES, SequenceWriter
 from random_windows import make_window_case
+from split_chains import Chain, SharedChain, draw_table
 from split_engines import assert_shared_engines_agree, find_engines
 from ways_to_run import report_smallest
 
 import cepheid as cep
 from cepheid.compiler import compile_query
 from cepheid.errors import MatchFailure, PatternTooCostly, UnboundedStateWarning
+from cepheid.event_time import BEGINNING, newest_time
 from cepheid.execution import engine
 from cepheid.execution.embedded.relations import describe_sql
 from cepheid.execution.state_split import own_by_columns, spread_groups
@@ -227,3 +230,37 @@ def test_chain_split_by_the_keys_of_its_streams_gives_the_rows_of_one(seed: int)
     assert len(used) > 1, "keys are spread"
     assert_same_rows(pa.concat_tables(rows), pa.concat_tables(expected), text)
     assert sum(map(len, expected)) > 0, text
+
+
+@pytest.mark.parametrize("seed", range(16))
+def test_chain_that_is_split_in_mid_stream_gives_the_rows_of_one(seed: int) -> None:
+    random = Random(seed)
+    text = write_chain(random)
+    names = [name for name in ("s", "t") if re.search(rf"\b{name} (a|b|MATCH|\[)", text)]
+    tables = {name: make_events(seed + shift, 60, keys=4, gaps=(0, 1)) for shift, name in enumerate(names)}
+    late_seconds = seed % 4
+    tables = {name: shuffle_events(table, seed, late_seconds) for name, table in tables.items()}
+    known = dict.fromkeys(names, SCHEMA)
+    graph = compile_query(text, Catalog(known, describe_sql, streams=frozenset(names))).placed.graph
+    (sink,) = [vertex for vertex, node in graph.vertices.items() if isinstance(node, Sink)]
+    chain = Chain(graph, find_chain_keys(graph, sink, known))
+    empty = {name: SCHEMA.empty_table() for name in names}
+    table = np.zeros(16, dtype=np.int64)
+    alone, shared = SharedChain(chain, empty, table, 1), SharedChain(chain, empty, table, 1)
+    places = sorted(random.randint(0, 60) for _ in range(6))
+    newest = dict.fromkeys(names, BEGINNING)
+    rows = 0
+    for number in range(len(places) + 1):
+        batch = {name: cut_table(events, places)[number] for name, events in tables.items()}
+        newest = {name: max(newest[name], newest_time(batch[name].column("ts"))) for name in names}
+        reached = min(newest.values())
+        horizon = reached if reached == BEGINNING else reached - late_seconds * SECOND
+        expected = alone.push(batch, horizon)
+        assert shared.push(batch, horizon) == expected, f"push {number}: {text}"
+        rows += sum(map(len, expected.values()))
+        count = random.randint(1, 8)
+        shared.rearrange(draw_table(random, 16, count), count)
+        assert shared.count_waiting() == alone.count_waiting()
+    expected = alone.push(empty, None)
+    assert shared.push(empty, None) == expected, f"the end: {text}"
+    assert rows + sum(map(len, expected.values())) > 0, text

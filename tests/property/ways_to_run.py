@@ -14,7 +14,7 @@ import pytest
 from cepheid.compiler import compile_query
 from cepheid.errors import MatchFailure, PatternTooCostly
 from cepheid.execution import engine
-from cepheid.execution.embedded.batch import run_batch
+from cepheid.execution.embedded.batch_host import run_batch
 from cepheid.execution.embedded.relations import describe_sql
 from cepheid.hosts import EMBEDDED
 from cepheid.language.catalog import Catalog

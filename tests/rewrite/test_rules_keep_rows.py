@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cepheid.compiler import compile_query
-from cepheid.execution.embedded.batch import run_batch
+from cepheid.execution.embedded.batch_host import run_batch
 from cepheid.execution.embedded.relations import describe_sql
 from cepheid.graph.attributes import Beliefs
 from cepheid.graph.query_graph import QueryGraph

@@ -3,7 +3,7 @@
 A scenario is made of its seed alone.  Queries are graphs with splits and merges (every vertex is on a way from a
 producer to a consumer), in one or several copies, with or without windows, on one to three machines; rates are chosen
 so that about a third of the scenarios has nothing to wait for, a third is near its limit, and a third is overloaded.
-With fidelity "corrected" there are links, micro-batches, and changes while it runs.
+With fidelity "corrected" there are links, micro-batches, and actions and failures while it runs.
 """
 
 from __future__ import annotations
@@ -11,17 +11,18 @@ from __future__ import annotations
 from dataclasses import replace
 from random import Random
 
+from cepheid.deployment import Deploy, Move, Retire, TimedAction
 from cepheid.simulation.arrivals.arrivals import ArrivalProcess
 from cepheid.simulation.arrivals.increase import Increase
 from cepheid.simulation.arrivals.poisson import Poisson
 from cepheid.simulation.arrivals.uniform import Uniform
 from cepheid.simulation.scenario import (
+    Failure,
     Fidelity,
     Link,
     MicroBatch,
     Query,
     Scenario,
-    ScenarioChange,
     ScenarioEdge,
     ScenarioVertex,
     Vm,
@@ -78,8 +79,10 @@ def _add_what_cepsim_lacks(random: Random, scenario: Scenario) -> Scenario:
         )
         scenario = replace(scenario, scheduler="micro_batch", micro_batch=batch)
     if random.random() < 0.4:
-        changes = tuple(_make_change(random, scenario) for _ in range(random.randint(1, 4)))
-        scenario = replace(scenario, changes=changes, placements="vm")
+        changes = [_make_change(random, scenario) for _ in range(random.randint(1, 4))]
+        failures = tuple(each for each in changes if isinstance(each, Failure))
+        actions = tuple(each for each in changes if isinstance(each, TimedAction))
+        scenario = replace(scenario, failures=failures, actions=actions, placements="vm")
     queries = tuple(_let_shed(random, query) for query in scenario.queries)
     return replace(scenario, links=links, queries=queries)
 
@@ -92,30 +95,31 @@ def _let_shed(random: Random, query: Query) -> Query:
     return replace(query, vertices=vertices)
 
 
-def _make_change(random: Random, scenario: Scenario) -> ScenarioChange:
+def _make_change(random: Random, scenario: Scenario) -> TimedAction | Failure:
     """At some time of the run: a vertex or a query moves, a query is retired or deployed, a machine fails."""
     query, vm = random.choice(scenario.queries), random.choice(scenario.vms)
     at_s = random.uniform(0.0, scenario.duration_s)
     match random.choice(("move", "move_query", "retire", "deploy", "fail")):
         case "move":
-            return ScenarioChange(
-                at_s=at_s,
-                action="move",
-                query=query.name,
-                vertex=random.choice(query.vertices).id,
-                vm=vm.name,
-                pause_s=random.choice((0.0, 2.3 * scenario.tick_s)),
+            return TimedAction(
+                at_s,
+                Move(
+                    query=query.name,
+                    vertex=random.choice(query.vertices).id,
+                    machine=vm.name,
+                    pause_s=random.choice((0.0, 2.3 * scenario.tick_s)),
+                ),
             )
         case "move_query":
-            return ScenarioChange(at_s=at_s, action="move", query=query.name, vm=vm.name)
+            return TimedAction(at_s, Move(query=query.name, machine=vm.name))
         case "retire":
-            return ScenarioChange(at_s=at_s, action="retire", query=query.name)
+            return TimedAction(at_s, Retire(name=query.name))
         case "deploy":
-            return ScenarioChange(at_s=at_s, action="deploy", query=query.name)
+            return TimedAction(at_s, Deploy(name=query.name))
         case _:
             for_s = random.uniform(0.5, 20.0) * scenario.tick_s
-            return ScenarioChange(
-                at_s=at_s, action="fail", vm=vm.name, for_s=for_s, loses=random.choice(("queues", "nothing"))
+            return Failure(
+                at_s=at_s, machine=vm.name, for_s=for_s, loses=random.choice(("queues", "nothing")) == "queues"
             )
 
 
@@ -213,7 +217,7 @@ def _give_arrivals(
 
 
 def double(scenario: Scenario) -> Scenario:
-    """The same once more beside it, on machines of its own; without links and changes, which name machines."""
+    """The same once more beside it, on machines of its own; without links and what happens, which name machines."""
 
     def rename(name: str) -> str:
         return name + "_too"
@@ -232,5 +236,6 @@ def double(scenario: Scenario) -> Scenario:
         vms=scenario.vms + tuple(replace(vm, name=rename(vm.name)) for vm in scenario.vms),
         placements="vm",
         links=(),
-        changes=(),
+        failures=(),
+        actions=(),
     )

@@ -16,6 +16,7 @@ import numpy.typing as npt
 import pytest
 from numba import njit
 
+from cepheid.deployment import AddMachine, Deploy, Move, RemoveMachine, Retire, Scale, TimedAction
 from cepheid.errors import NotSupportedYet
 from cepheid.simulation.arrivals.poisson import Poisson
 from cepheid.simulation.arrivals.uniform import Uniform
@@ -30,11 +31,11 @@ from cepheid.simulation.reference.engine import ReferenceEngine
 from cepheid.simulation.reference.schedulers import SCHEDULERS
 from cepheid.simulation.run import SimulationRun
 from cepheid.simulation.scenario import (
+    Failure,
     Link,
     MicroBatch,
     Query,
     Scenario,
-    ScenarioChange,
     ScenarioEdge,
     ScenarioVertex,
     Vm,
@@ -192,34 +193,35 @@ def test_many_independent_machines_run_in_several_lanes() -> None:
 @pytest.mark.parametrize(
     "changes",
     [
-        (ScenarioChange(at_s=5.0, action="deploy", query="b"), ScenarioChange(at_s=12.0, action="retire", query="a")),
-        (ScenarioChange(at_s=4.0, action="move", query="a", vertex="average", vm="vm3", pause_s=1.0),),
+        (TimedAction(5.0, Deploy(name="b")), TimedAction(12.0, Retire(name="a"))),
+        (TimedAction(4.0, Move(query="a", vertex="average", machine="vm3", pause_s=1.0)),),
         (
-            ScenarioChange(at_s=4.0, action="move", query="b", vm="vm2"),
-            ScenarioChange(at_s=6.0, action="move", query="b", vm="vm1"),
+            TimedAction(4.0, Move(query="b", machine="vm2")),
+            TimedAction(6.0, Move(query="b", machine="vm1")),
         ),
         (
-            ScenarioChange(at_s=3.0, action="fail", vm="vm1", for_s=2.5),
-            ScenarioChange(at_s=9.0, action="fail", vm="vm2", for_s=1.0),
+            Failure(at_s=3.0, machine="vm1", for_s=2.5),
+            Failure(at_s=9.0, machine="vm2", for_s=1.0),
         ),
         (
-            ScenarioChange(at_s=3.0, action="remove_vm", vm="vm2", loses="nothing"),
-            ScenarioChange(at_s=8.0, action="add_vm", vm="vm3"),
+            TimedAction(3.0, RemoveMachine(name="vm2", loses=False)),
+            TimedAction(8.0, AddMachine(name="vm3")),
         ),
         (
-            ScenarioChange(at_s=3.0, action="resize", vm="vm2", pes=5),
-            ScenarioChange(at_s=7.0, action="resize", vm="vm2", pes=1),
+            TimedAction(3.0, Scale(machine="vm2", engines=5)),
+            TimedAction(7.0, Scale(machine="vm2", engines=1)),
         ),
     ],
-    ids=lambda changes: " ".join(change.action for change in changes),
+    ids=lambda changes: " ".join(type(getattr(each, "action", each)).__name__ for each in changes),
 )
-def test_changes_while_it_runs_have_the_same_effect(scheduler: str, changes: tuple[ScenarioChange, ...]) -> None:
+def test_changes_while_it_runs_have_the_same_effect(scheduler: str, changes: tuple[TimedAction | Failure, ...]) -> None:
     what = scenario(
         averages("a", rate=9000.0, db="vm2"),
         averages("b", filter="vm2", average="vm3"),
         fidelity="corrected",
         scheduler=scheduler,
-        changes=changes,
+        failures=tuple(each for each in changes if isinstance(each, Failure)),
+        actions=tuple(each for each in changes if isinstance(each, TimedAction)),
     )
     reference, compiled = SimulationRun(what, "reference"), SimulationRun(what, "compiled")
     for run in (reference, compiled):
@@ -239,8 +241,8 @@ def test_a_family_wider_than_all_before_may_be_deployed() -> None:
         edges=(ScenarioEdge("s", "e"),),
         placement={"s": "vm1", "e": "vm1"},
     )
-    deploy = ScenarioChange(at_s=5.0, action="deploy", query="a")
-    what = scenario(narrow, averages("a"), fidelity="corrected", changes=(deploy,))
+    deploy = TimedAction(5.0, Deploy(name="a"))
+    what = scenario(narrow, averages("a"), fidelity="corrected", actions=(deploy,))
     reference, compiled = SimulationRun(what, "reference"), SimulationRun(what, "compiled")
     for run in (reference, compiled):
         play(run)

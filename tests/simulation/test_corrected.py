@@ -7,14 +7,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from cepheid.deployment import AddMachine, Deploy, Move, RemoveMachine, Retire, Scale, TimedAction
 from cepheid.simulation.arrivals.uniform import Uniform
 from cepheid.simulation.outcome import Outcome
 from cepheid.simulation.scenario import (
+    Failure,
     Link,
     MicroBatch,
     Query,
     Scenario,
-    ScenarioChange,
     ScenarioEdge,
     ScenarioVertex,
     Vm,
@@ -223,18 +224,18 @@ def test_the_overhead_of_batches_costs_throughput(engine: str) -> None:
 
 
 def test_a_query_is_deployed_and_retired(engine: str) -> None:
-    changes = (
-        ScenarioChange(at_s=20.0, action="deploy", query="q"),
-        ScenarioChange(at_s=40.0, action="retire", query="q"),
+    actions = (
+        TimedAction(20.0, Deploy(name="q")),
+        TimedAction(40.0, Retire(name="q")),
     )
-    outcome = simulate(scenario(chain(), chain("other", rate=10.0), changes=changes), engine)
+    outcome = simulate(scenario(chain(), chain("other", rate=10.0), actions=actions), engine)
     assert outcome.tally.consumed[0].sum() == pytest.approx(20_000.0, rel=0.01)
     assert outcome.tally.consumed[1].sum() == pytest.approx(600.0, rel=0.01)
 
 
 def test_a_moved_vertex_stands_still_and_loses_nothing(engine: str) -> None:
-    changes = (ScenarioChange(at_s=30.0, action="move", query="q", vertex="work", vm="vm2", pause_s=5.0),)
-    plan = scenario(chain(rate=1000.0), vms=(Vm(name="vm1"), Vm(name="vm2")), changes=changes)
+    actions = (TimedAction(30.0, Move(query="q", vertex="work", machine="vm2", pause_s=5.0)),)
+    plan = scenario(chain(rate=1000.0), vms=(Vm(name="vm1"), Vm(name="vm2")), actions=actions)
     outcome = simulate(plan, engine)
     used = [sum(vm.utilisation) for vm in outcome.vms()]
     assert outcome.tally.consumed.sum() == pytest.approx(1000.0 * 60.0, rel=0.01)
@@ -251,35 +252,35 @@ def test_the_state_of_a_moved_vertex_travels(engine: str) -> None:
         replace(query, vertices=(query.vertices[0], heavy, query.vertices[2])),
         vms=(Vm(name="vm1"), Vm(name="vm2")),
         links=(Link(source="vm1", target="vm2", latency_s=0.001, bandwidth_mbps=10.0),),
-        changes=(ScenarioChange(at_s=30.0, action="move", query="q", vertex="work", vm="vm2"),),
+        actions=(TimedAction(30.0, Move(query="q", vertex="work", machine="vm2")),),
     )
     assert waiting(simulate(plan, engine), "source") == pytest.approx(7000.0, rel=0.1)
 
 
-@pytest.mark.parametrize(("loses", "lost"), [("queues", True), ("nothing", False)])
-def test_a_failed_machine_stands_still_and_recovers(engine: str, loses: str, lost: bool) -> None:
-    changes = (ScenarioChange(at_s=20.0, action="fail", vm="vm1", for_s=10.0, loses=loses),)
-    outcome = simulate(scenario(chain(rate=26_000.0), changes=changes), engine)
+@pytest.mark.parametrize("loses", [True, False])
+def test_a_failed_machine_stands_still_and_recovers(engine: str, loses: bool) -> None:
+    failure = Failure(at_s=20.0, machine="vm1", for_s=10.0, loses=loses)
+    outcome = simulate(scenario(chain(rate=26_000.0), failures=(failure,)), engine)
     assert outcome.tally.consumed.sum() == pytest.approx(25_000.0 * 50.0, rel=0.02)
-    assert (outcome.tally.dropped.sum() > 0.0) == lost
+    assert (outcome.tally.dropped.sum() > 0.0) == loses
     assert waiting(outcome, "source") > 250_000.0
 
 
 def test_machines_come_and_go_and_are_paid_while_they_are_there(engine: str) -> None:
-    changes = (
-        ScenarioChange(at_s=15.0, action="add_vm", vm="vm2"),
-        ScenarioChange(at_s=15.0, action="move", query="q", vm="vm2"),
-        ScenarioChange(at_s=45.0, action="remove_vm", vm="vm2"),
+    actions = (
+        TimedAction(15.0, AddMachine(name="vm2")),
+        TimedAction(15.0, Move(query="q", machine="vm2")),
+        TimedAction(45.0, RemoveMachine(name="vm2")),
     )
     vms = Vm(name="vm1", price_per_hour=60.0), Vm(name="vm2", price_per_hour=60.0)
-    outcome = simulate(scenario(chain(), vms=vms, changes=changes), engine)
+    outcome = simulate(scenario(chain(), vms=vms, actions=actions), engine)
     assert [vm.cost for vm in outcome.vms()] == pytest.approx([1.0, 0.5], rel=0.01)
     assert outcome.tally.consumed.sum() == pytest.approx(45_000.0, rel=0.01)
 
 
 def test_a_resized_machine_has_other_processors(engine: str) -> None:
     queries = chain("a", rate=24_000.0), chain("b", rate=24_000.0)
-    changes = (ScenarioChange(at_s=30.0, action="resize", vm="vm1", pes=2),)
-    outcome = simulate(scenario(*queries, changes=changes), engine)
+    actions = (TimedAction(30.0, Scale(machine="vm1", engines=2)),)
+    outcome = simulate(scenario(*queries, actions=actions), engine)
     total = outcome.tally.consumed.sum()
     assert total > 25_000.0 * 30 + 45_000.0 * 30

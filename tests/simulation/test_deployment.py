@@ -8,7 +8,7 @@ from dataclasses import fields, replace
 import numpy as np
 import pytest
 
-from cepheid.deployment import AddMachine, Deploy, Deployment, Move, RemoveMachine, Resize, Retire, Runner
+from cepheid.deployment import AddMachine, Deploy, Deployment, Move, RemoveMachine, Retire, Runner, Scale
 from cepheid.errors import InvalidInput
 from cepheid.simulation.allocation import ALLOCATIONS, Share, register_allocation
 from cepheid.simulation.arrivals.uniform import Uniform
@@ -45,7 +45,7 @@ def engine(request: pytest.FixtureRequest) -> EngineName:
 
 
 def test_it_is_a_deployment_as_the_contract_says() -> None:
-    runner: Runner = SimulationRunner()
+    runner: Runner[Scenario] = SimulationRunner()
     deployment: Deployment = runner.start(plan(chain("q")))
     assert deployment.now_s == pytest.approx(0.1)
     assert deployment.observe().queries[0].latency_ms is None
@@ -57,7 +57,7 @@ def test_an_overloaded_machine_is_seen_and_relieved(engine: EngineName) -> None:
     before = deployment.observe()
     assert before.machines[0].utilisation == pytest.approx(1.0, abs=0.01)
     assert sum(each.waiting for each in before.vertices) > 200_000.0
-    deployment.apply(AddMachine(name="vm2", pes=2))
+    deployment.apply(AddMachine(name="vm2", cores=2))
     deployment.apply(Move(query="b", machine="vm2"))
     deployment.advance(20.0)
     after = deployment.observe()
@@ -70,13 +70,13 @@ def test_queries_come_and_go(engine: EngineName) -> None:
     deployment = SimulatedDeployment(plan(chain("a")), engine)
     deployment.advance(10.0)
     deployment.observe()
-    deployment.apply(Deploy(query=chain("new", 2000.0)))
+    deployment.apply(Deploy(name="new", query=chain("new", 2000.0)))
     deployment.advance(10.0)
     assert [round(each.throughput_per_s, -2) for each in deployment.observe().queries] == [1000.0, 2000.0]
-    deployment.apply(Retire(query="a"))
+    deployment.apply(Retire(name="a"))
     deployment.advance(10.0)
     assert [round(each.throughput_per_s, -2) for each in deployment.observe().queries] == [0.0, 2000.0]
-    deployment.apply(Deploy(query=chain("a")))
+    deployment.apply(Deploy(name="a", query=chain("a")))
     deployment.advance(10.0)
     assert [round(each.throughput_per_s, -2) for each in deployment.observe().queries] == [1000.0, 2000.0]
 
@@ -84,11 +84,11 @@ def test_queries_come_and_go(engine: EngineName) -> None:
 def test_machines_go_and_grow(engine: EngineName) -> None:
     deployment = SimulatedDeployment(plan(chain("a"), chain("b", vm="vm2"), vms=2), engine)
     deployment.apply(RemoveMachine(name="vm2"))
-    deployment.apply(Resize(name="vm1", pes=4))
+    deployment.apply(Scale(machine="vm1", engines=4))
     deployment.advance(10.0)
     seen = deployment.observe()
     assert [machine.is_there for machine in seen.machines] == [True, False]
-    assert seen.machines[0].pes == 4
+    assert seen.machines[0].cores == 4
     assert [each.throughput_per_s > 0.0 for each in seen.queries] == [True, False]
     deployment.apply(AddMachine(name="vm2"))
     deployment.advance(10.0)
@@ -97,11 +97,11 @@ def test_machines_go_and_grow(engine: EngineName) -> None:
 
 def test_actions_that_name_what_is_not_there_are_told() -> None:
     deployment = SimulatedDeployment(plan(chain("a")), "reference")
-    for action in (Retire(query="b"), Move(query="a", machine="vm9"), Move(query="a", vertex="wrk", machine="vm1")):
+    for action in (Retire(name="b"), Move(query="a", machine="vm9"), Move(query="a", vertex="wrk", machine="vm1")):
         with pytest.raises(InvalidInput, match="does not exist"):
             deployment.apply(action)
     with pytest.raises(InvalidInput, match="queries of scenarios"):
-        deployment.apply(Deploy(query="SELECT 1"))
+        deployment.apply(Deploy(name="one", query="SELECT 1"))
     with pytest.raises(InvalidInput, match="cannot change while it runs"):
         SimulatedDeployment(plan(chain("a"), fidelity="cepsim"))
 

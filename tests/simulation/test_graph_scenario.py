@@ -18,6 +18,7 @@ from cepheid.compiler import Query, compile_query
 from cepheid.cost.profile import Profile, VertexProfile
 from cepheid.errors import InvalidInput
 from cepheid.execution.embedded.relations import describe_sql
+from cepheid.execution.endpoints import ENDPOINTS
 from cepheid.graph.node import PlanNode
 from cepheid.graph.operators import NODE_TYPES, HostWindow
 from cepheid.graph.query_graph import QueryGraph
@@ -309,7 +310,7 @@ def test_an_empty_graph_has_no_queries() -> None:
 
 @pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*app*.toml")), ids=lambda path: path.stem)
 def test_the_shipped_applications_can_be_laid_out(path: Path) -> None:
-    scenario = scenario_of_application(path, describe_sql)
+    scenario = scenario_of_application(path, describe_sql, ENDPOINTS)
     layout = lay_out(replace(scenario, scheduler="dynamic"))
     assert len(layout.consumers()) == len(scenario.queries) >= 2
     assert all(layout.arrivals(producer).mean_rate(scenario.duration_s) > 0.0 for producer in layout.producers())

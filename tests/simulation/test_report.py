@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
+from cepheid.deployment import Retire, TimedAction
 from cepheid.errors import MissingExtra
 from cepheid.simulation.arrivals import make_arrivals
 from cepheid.simulation.arrivals.uniform import Uniform
@@ -45,7 +46,7 @@ from cepheid.simulation.report.scenario_text import write_scenario
 from cepheid.simulation.report.sweep_charts import chart_curves, map_feasible
 from cepheid.simulation.report.sweep_curves import choose_across, find_overload, gather_curves, thin_curves
 from cepheid.simulation.report.terminal import draw_bar, draw_steps, show_outcome, show_plan, show_sweep
-from cepheid.simulation.scenario import Query, Scenario, ScenarioChange, ScenarioEdge, ScenarioVertex, Vm
+from cepheid.simulation.scenario import Failure, Query, Scenario, ScenarioEdge, ScenarioVertex, Vm
 from cepheid.simulation.simulate import simulate
 
 NASTY = '<script>alert("1")</script> [red]$\\frac$ & \x1b[31m'
@@ -209,7 +210,7 @@ def test_page_and_terminal_tell_the_figures_of_the_outcome(calm: Outcome) -> Non
 def test_minute_that_has_hardly_begun_is_not_drawn_as_a_fall(calm: Outcome) -> None:
     digest = digest_outcome(calm)
     assert digest.minutes == (0, 1)  # 121 s: the third has 1.5 s
-    (achieved, offered) = chart_throughput(digest, ()).lines
+    (achieved, offered) = chart_throughput(digest, calm.scenario).lines
     assert [y for _, y in achieved.points] == pytest.approx([100.0] * 2, rel=0.05)
     assert [y for _, y in offered.points] == [100.0] * 2
     assert digest_outcome(run(make_query(), duration_s=10.0)).minutes == (0,)
@@ -287,8 +288,8 @@ def test_run_in_which_nothing_arrives_can_be_shown(tmp_path: Path) -> None:
 
 
 def test_changes_are_marked_at_their_minute(calm: Outcome) -> None:
-    changes = (ScenarioChange(at_s=90.0, action="fail", vm="vm1"),)
-    (moment,) = chart_throughput(digest_outcome(calm), changes).moments
+    scenario = replace(calm.scenario, failures=(Failure(at_s=90.0, machine="vm1"),))
+    (moment,) = chart_throughput(digest_outcome(calm), scenario).moments
     assert moment.x == 1.0  # the middle of minute 1
     assert moment.name == "fail vm1"
 
@@ -412,7 +413,7 @@ def test_scenario_in_the_report_is_a_scenario_file() -> None:
         vms=(Vm(name="vm1", pes=2), Vm(name="vm 2", price_per_hour=0.25)),
         duration_s=301.0,
         fidelity="corrected",
-        changes=(ScenarioChange(at_s=5.0, action="retire", query=NASTY),),
+        actions=(TimedAction(5.0, Retire(name=NASTY)),),
     )
     read = tomllib.loads(write_scenario(scenario))
     assert read["simulation"] == {"duration_s": 301.0, "tick_s": 0.1, "fidelity": "corrected"}
@@ -554,7 +555,8 @@ def test_of_many_curves_the_first_and_the_last_are_kept() -> None:
 
 
 def test_line_chart_knows_all_its_heights() -> None:
-    chart = chart_throughput(digest_outcome(run(make_query(copies=2), duration_s=5.0)), ())
+    outcome = run(make_query(copies=2), duration_s=5.0)
+    chart = chart_throughput(digest_outcome(outcome), outcome.scenario)
     assert isinstance(chart, LineChart)
     assert len(chart.heights()) == sum(len(line.points) for line in chart.lines)
 
@@ -572,7 +574,7 @@ def test_a_picture_without_matplotlib_says_what_to_install(
 def test_every_kind_of_shape_has_a_look(calm: Outcome) -> None:
     """Pages and pictures are drawn from the same shapes: each has a place in looks.py, and so a style on the page."""
     charts: list[Chart] = [*chart_curves(OVER_BOTH, OVER_BOTH.axes[0]), *map_feasible(OVER_BOTH, OVER_BOTH.axes[0])]
-    charts += [chart_throughput(digest_outcome(calm), ())]
+    charts += [chart_throughput(digest_outcome(calm), calm.scenario)]
     styles = write_styles()
     for chart in charts:
         for shape in lay_out_chart(chart).shapes:

@@ -7,16 +7,17 @@ from pathlib import Path
 
 import pytest
 
+from cepheid.deployment import Scale, TimedAction
 from cepheid.errors import CepheidError, InvalidInput, InvalidScenario
 from cepheid.simulation.arrivals.uniform import Uniform
 from cepheid.simulation.scenario import (
     Datacentre,
+    Failure,
     Host,
     Link,
     MicroBatch,
     Query,
     Scenario,
-    ScenarioChange,
     ScenarioEdge,
     ScenarioVertex,
     Vm,
@@ -200,10 +201,8 @@ pes = 4
     host = Host(name="h", pes=4, mips=3000.0, ram_mb=1024.0, count=3)
     assert scenario.datacentres == (Datacentre(name="dc", cloud="sky", hosts=(host,)),)
     assert scenario.links == (Link(source="vm1", target="sky", latency_s=0.5, bandwidth_mbps=10.0, price_per_gb=0.1),)
-    assert scenario.changes == (
-        ScenarioChange(at_s=10.0, action="fail", vm="vm1", for_s=5.0, loses="nothing"),
-        ScenarioChange(at_s=20.0, action="resize", vm="vm1", pes=4),
-    )
+    assert scenario.failures == (Failure(at_s=10.0, machine="vm1", for_s=5.0, loses=False),)
+    assert scenario.actions == (TimedAction(20.0, Scale(machine="vm1", engines=4)),)
     assert scenario.vms[0] == Vm(name="vm1", pes=1, mips=2500.0, ram_mb=512.0, price_per_hour=0.25, datacentre="dc")
     source, _, window = scenario.queries[0].vertices[:3]
     assert (source.sheds, source.bytes, source.weight, window.state_bytes) == (True, 12.0, 2.0, 77.0)

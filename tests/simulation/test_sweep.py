@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from cepheid.deployment import Deploy, Retire, TimedAction
 from cepheid.errors import InvalidInput, InvalidScenario
 from cepheid.simulation.arrivals.poisson import Poisson
 from cepheid.simulation.arrivals.uniform import Uniform
@@ -14,12 +15,12 @@ from cepheid.simulation.exploration.plan import make_plan, parse_goals
 from cepheid.simulation.exploration.sweep import Axis, measure_point, parse_axis, run_sweep
 from cepheid.simulation.scenario import (
     Datacentre,
+    Failure,
     Host,
     Link,
     MicroBatch,
     Query,
     Scenario,
-    ScenarioChange,
     ScenarioEdge,
     ScenarioVertex,
     Vm,
@@ -146,10 +147,8 @@ def test_engines_take_links_changes_servers_and_shared_vertices_along() -> None:
             Link(source="vm", target="other", latency_s=0.1),
             Link(source="dc", target="dc", latency_s=0.1),
         ),
-        changes=(
-            ScenarioChange(at_s=5.0, action="fail", vm="vm", for_s=1.0),
-            ScenarioChange(at_s=9.0, action="retire", query="second"),
-        ),
+        failures=(Failure(at_s=5.0, machine="vm", for_s=1.0),),
+        actions=(TimedAction(9.0, Retire(name="second")),),
     )
     check_scenario(scenario)
     varied = with_engines(scenario, 2)
@@ -159,11 +158,8 @@ def test_engines_take_links_changes_servers_and_shared_vertices_along() -> None:
         ("dc", "dc"),
         ("vm#2", "other#2"),
     ]
-    assert [(change.action, change.vm, change.query) for change in varied.changes] == [
-        ("fail", "vm#1", ""),
-        ("retire", "", "second#1"),
-        ("retire", "", "second#2"),
-    ]
+    assert [failure.machine for failure in varied.failures] == ["vm#1"]
+    assert [timed.action for timed in varied.actions] == [Retire(name="second#1"), Retire(name="second#2")]
     assert varied.datacentres[0].hosts[0].count == 2
     assert varied.queries[3].edges == (ScenarioEdge("chain#2.work", "end"),)
 
@@ -292,14 +288,14 @@ def test_short_runs_are_looked_at_as_a_whole() -> None:
 
 
 def test_nothing_is_offered_to_a_query_that_is_not_deployed() -> None:
-    changes = (
-        ScenarioChange(at_s=121.0, action="deploy", query="chain"),
-        ScenarioChange(at_s=181.0, action="retire", query="chain"),
+    actions = (
+        TimedAction(121.0, Deploy(name="chain")),
+        TimedAction(181.0, Retire(name="chain")),
     )
-    point = measure(make_chain(fidelity="corrected", changes=changes))
+    point = measure(make_chain(fidelity="corrected", actions=actions))
     assert point.offered_per_s == pytest.approx(1000.0 / 3.0, rel=1e-2)  # one minute of three
     assert point.throughput_per_s == pytest.approx(1000.0 / 3.0, rel=2e-2)  # what is under way at the end is lost
-    assert measure(make_chain(fidelity="corrected", changes=changes[:1])).behind == ""
+    assert measure(make_chain(fidelity="corrected", actions=actions[:1])).behind == ""
 
 
 def test_cost_is_that_of_all_machines() -> None:

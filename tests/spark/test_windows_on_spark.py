@@ -234,7 +234,8 @@ def test_explain_says_who_runs_a_window_and_why(spark: Any, tmp_path: Path) -> N
         ("jumping time", stream, "[engines, by _key0, _key1: each key has windows of its own]"),
         ("sliding time", whole, "[engines, by _key0: each key has windows of its own]"),
         ("sliding rows", whole, "[one engine: the window is of the whole stream]"),
-        ("average_of_averages", stream, "[one engine: a chain runs in one engine"),
+        ("average_of_averages", stream, "[one engine: a chain runs where it is known how far the lower rows have come"),
+        ("window_over_a_pattern", stream, "[engines, by _key0: a chain runs where"),
     ):
         assert told in cep.explain((WINDOWS | CHAINS)[title], step="placed", events=frame), title
 

@@ -6,7 +6,9 @@ from cepheid.application.application import (
     ApplicationSource,
     Cluster,
     compile_application,
+    make_catalog,
 )
+from cepheid.application.endpoints import Endpoints
 from cepheid.application.read_application import read_application
 
 __all__ = [
@@ -14,6 +16,8 @@ __all__ = [
     "ApplicationQuery",
     "ApplicationSource",
     "Cluster",
+    "Endpoints",
     "compile_application",
+    "make_catalog",
     "read_application",
 ]

@@ -15,35 +15,36 @@ import pyarrow as pa
 from cepheid.compiler import Compilation, compile_query
 from cepheid.cost.profile import NOMINAL_MIPS, HostName
 from cepheid.errors import CepheidError
-from cepheid.hosts import EMBEDDED, SPARK_STREAMS, Host
+from cepheid.hosts import EMBEDDED, SPARK_STREAMS, HostTraits
 from cepheid.language.catalog import Catalog
 from cepheid.language.expressions.host_types import Describe
 
-HOSTS: dict[HostName, Host] = {"embedded": EMBEDDED, "spark": SPARK_STREAMS}
+HOSTS: dict[HostName, HostTraits] = {"embedded": EMBEDDED, "spark": SPARK_STREAMS}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApplicationSource:
     """arrivals: the table that says how many events come (simulation/arrivals), empty: not said.  keys: how many
-    different keys its events have, or how many values a column has; None: not known.  path: the file that it is read
-    from."""
+    different keys its events have, or how many values a column has; None: not known.  path: where it is
+    read from, as the file says it: a path, a pattern or whatever else is a source."""
 
     name: str
     schema: pa.Schema
     arrivals: Mapping[str, Any] = field(default_factory=dict)
     keys: float | Mapping[str, float] | None = None
-    path: Path | None = None
+    path: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApplicationQuery:
     """selectivity: rows that come out for each event that comes in, None: not known.  origin: where the text stands,
-    for messages."""
+    for messages.  sink: where its rows go, as the file says it; None: nowhere, but to who runs it."""
 
     name: str
     text: str
     selectivity: float | None = None
     origin: str = "query"
+    sink: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,13 +80,17 @@ class Application:
     simulation: Mapping[str, Any] = field(default_factory=dict)
 
 
+def make_catalog(application: Application, describe: Describe) -> Catalog:
+    """What its queries may read."""
+    schemas = {name: source.schema for name, source in application.sources.items()} | dict(application.tables)
+    return Catalog(schemas, describe, frozenset(application.sources), frozenset(application.tables))
+
+
 def compile_application(application: Application, describe: Describe) -> Compilation:
     """All its queries as one graph.  describe: tells the types of SQL, as the host sees them."""
-    schemas = {name: source.schema for name, source in application.sources.items()} | dict(application.tables)
-    known = Catalog(schemas, describe, frozenset(application.sources), frozenset(application.tables))
     try:
         texts = {name: query.text for name, query in application.queries.items()}
-        return compile_query(texts, known, HOSTS[application.cluster.host])
+        return compile_query(texts, make_catalog(application, describe), HOSTS[application.cluster.host])
     except CepheidError as problem:
         written = [query.origin for query in application.queries.values() if query.text == problem.text]
         problem.origin = written[0] if written else problem.origin

@@ -4,6 +4,7 @@ profile = "profile.toml"               # what `cepheid calibrate` wrote; left ou
 
 [source.buses]
 schema = { ts = "timestamp", bus = "int", delay = "double" }      # or path = "feed.parquet"
+path = "feeds/*.parquet"               # Parquet, CSV, JSON lines, Arrow (execution/sources)
 rate_per_s = 1000.0                    # or arrivals = { kind = "diurnal", rate_per_s = 50.0 }
 keys = 911                             # how many different keys the events have, or { bus = 911, line = 67 }
 
@@ -13,6 +14,7 @@ path = "stops.parquet"
 [query.late]
 sql = "SELECT ..."                     # or file = "late.sql"
 selectivity = 0.01                     # rows out for each event in
+sink = "out/late.parquet"              # where rows go: a file, or "stdout:jsonl" (execution/sinks); not simulated
 
 [cluster]
 engines = 4
@@ -27,14 +29,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any, get_args
 
 import pyarrow as pa
 
 from cepheid.application.application import Application, ApplicationQuery, ApplicationSource, Cluster
+from cepheid.application.endpoints import Endpoints
 from cepheid.cost.profile import HostName
-from cepheid.errors import InvalidInput, suggest_name
+from cepheid.errors import InvalidInput, UnknownKind, suggest_name
 from cepheid.schema import read_schema
 from cepheid.toml_files.reading import parse_table, places_in, read_text
 from cepheid.toml_files.table import Table
@@ -42,7 +46,7 @@ from cepheid.toml_files.table import Table
 PARTS = ("profile", "source", "table", "query", "cluster", "simulation")
 TABLE_KEYS = ("schema", "path")
 SOURCE_KEYS = (*TABLE_KEYS, "rate_per_s", "arrivals", "keys")
-QUERY_KEYS = ("sql", "file", "selectivity")
+QUERY_KEYS = ("sql", "file", "selectivity", "sink")
 CLUSTER_KEYS = ("engines", "pes", "mips", "host", "trigger_s", "price_per_hour")
 ABOVE_ZERO = ("mips", "duration_s", "tick_s")
 NUMBERS = (*ABOVE_ZERO, "trigger_s", "price_per_hour", "network_delay_s")
@@ -52,23 +56,29 @@ NAMES = ("scheduler", "allocation")  # any: users register theirs
 SIMULATION_KEYS = ("duration_s", "tick_s", "network_delay_s", "iterations", "cloudlet_pes", "fidelity", "placements")
 
 
-def read_application(path: Path) -> Application:
+def read_application(path: Path, endpoints: Endpoints) -> Application:
+    """endpoints: what knows sources and sinks; execution has them (execution/endpoints.py)."""
     text = read_text(path, "application", hint=f"paths start from {Path.cwd()}")
     with places_in(text, path):
-        return _read_application(parse_table(text, "the application", PARTS), path)
+        return _read_application(parse_table(text, "the application", PARTS), path, endpoints)
 
 
-def _read_application(top: Table, path: Path) -> Application:
+def _read_application(top: Table, path: Path, endpoints: Endpoints) -> Application:
     folder = path.parent
     sources = {
-        name: _read_source(name, table, folder) for name, table in top.named_tables("source", "source", SOURCE_KEYS)
+        name: _read_source(name, table, folder, endpoints)
+        for name, table in top.named_tables("source", "source", SOURCE_KEYS)
     }
     if not sources:
         raise top.mistake("has no source", hint="[source.NAME] with a schema or a path")
     queries = {name: _read_query(name, table, path) for name, table in top.named_tables("query", "query", QUERY_KEYS)}
     if not queries:
         raise top.mistake("has no query", hint="[query.NAME] with sql or a file")
-    tables = {name: _read_schema(name, table, folder) for name, table in top.named_tables("table", "table", TABLE_KEYS)}
+    _check_sinks(top, folder, endpoints)
+    tables = {
+        name: _read_schema(name, table, folder, endpoints)
+        for name, table in top.named_tables("table", "table", TABLE_KEYS)
+    }
     for name in tables:
         if name in sources:
             raise top.mistake(f'has "{name}" as a source and a table', "table", name, hint="rename one of the two")
@@ -83,8 +93,8 @@ def _read_application(top: Table, path: Path) -> Application:
     )
 
 
-def _read_source(name: str, table: Table, folder: Path) -> ApplicationSource:
-    schema = _read_schema(name, table, folder)
+def _read_source(name: str, table: Table, folder: Path, endpoints: Endpoints) -> ApplicationSource:
+    schema = _read_schema(name, table, folder, endpoints)
     if table.has("rate_per_s") and table.has("arrivals"):
         raise table.mistake("has both a rate and arrivals", "arrivals", hint="leave one out")
     arrivals = table.table("arrivals", f"what arrives at {table.title}", hint='{ kind = "diurnal", rate_per_s = 50.0 }')
@@ -93,7 +103,7 @@ def _read_source(name: str, table: Table, folder: Path) -> ApplicationSource:
         schema=schema,
         arrivals={"rate_per_s": table.number("rate_per_s", zero=True)} if table.has("rate_per_s") else arrivals.fields,
         keys=_read_keys(table, schema) if table.has("keys") else None,
-        path=folder / table.text("path") if table.has("path") else None,
+        path=table.text("path") if table.has("path") else None,
     )
 
 
@@ -107,7 +117,7 @@ def _read_keys(table: Table, schema: pa.Schema) -> float | Mapping[str, float]:
     return {column: columns.number(column) for column in columns.fields}
 
 
-def _read_schema(name: str, table: Table, folder: Path) -> pa.Schema:
+def _read_schema(name: str, table: Table, folder: Path, endpoints: Endpoints) -> pa.Schema:
     if table.has("schema"):
         columns = table.table("schema", f"the schema of {table.title}")
         try:
@@ -119,13 +129,14 @@ def _read_schema(name: str, table: Table, folder: Path) -> pa.Schema:
         hint = 'schema = { ts = "timestamp", id = "int" }, or path = "feed.parquet"'
         raise table.mistake("has no schema", hint=hint)
     path = table.text("path")
-    import pyarrow.parquet as pq
-
     try:
-        return pq.read_schema(folder / path)
-    except (OSError, pa.ArrowException) as problem:
-        hint = "a Parquet file; its path is relative to the application's file"
-        raise table.mistake(f'is in "{path}", which cannot be read: {problem}', "path", hint=hint) from None
+        return endpoints.read_source_schema(path, name, folder)
+    except UnknownKind as problem:
+        problem.where = (*table.where, "path")
+        raise
+    except InvalidInput as problem:
+        hint = problem.hint or "its path is relative to the application's file"
+        raise table.mistake(f'is in "{path}", which cannot be read: {problem.message}', "path", hint=hint) from None
 
 
 def _read_query(name: str, table: Table, path: Path) -> ApplicationQuery:
@@ -144,7 +155,34 @@ def _read_query(name: str, table: Table, path: Path) -> ApplicationQuery:
             told = f'is in "{table.text("file")}", which cannot be read: {problem}'
             raise table.mistake(told, "file", hint=hint) from None
     selectivity = table.number("selectivity", zero=True) if table.has("selectivity") else None
-    return ApplicationQuery(name=name, text=text, selectivity=selectivity, origin=origin)
+    sink = table.text("sink") if table.has("sink") else None
+    return ApplicationQuery(name=name, text=text, selectivity=selectivity, origin=origin, sink=sink)
+
+
+def _check_sinks(top: Table, folder: Path, endpoints: Endpoints) -> None:
+    """Each of a known kind, and no file written twice, or read as well."""
+    taken = {
+        (folder / table.text("path")).resolve(): table.title
+        for key, known in (("source", SOURCE_KEYS), ("table", TABLE_KEYS))
+        for _, table in top.named_tables(key, key, known)
+        if table.has("path")
+    }
+    for name, table in top.named_tables("query", "query", QUERY_KEYS):
+        if not table.has("sink"):
+            continue
+        try:
+            target = endpoints.find_sink_target(table.text("sink"), name, folder)
+        except UnknownKind as problem:
+            problem.where = (*table.where, "sink")
+            raise
+        if target is None:
+            continue
+        target = target.resolve()
+        for path, other in taken.items():
+            if path == target or path in target.parents or fnmatch(str(target), str(path)):
+                told = f'writes to "{table.text("sink")}", which belongs to {other}'
+                raise table.mistake(told, "sink", hint="give each a file of its own, outside of what is read")
+        taken[target] = table.title
 
 
 def _read_values(table: Table) -> dict[str, Any]:

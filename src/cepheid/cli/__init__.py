@@ -12,6 +12,7 @@ from cepheid.cli.calibrate import calibrate
 from cepheid.cli.demo import demo
 from cepheid.cli.doctor import doctor
 from cepheid.cli.explain import explain
+from cepheid.cli.run import run
 from cepheid.cli.simulate import simulate
 from cepheid.cli.sql import sql
 
@@ -34,6 +35,7 @@ def cepheid(
 
 
 app.command()(demo)
+app.command()(run)
 app.command()(sql)
 app.command()(explain)
 app.command()(simulate)

@@ -122,6 +122,19 @@ def compilation(
 
 
 @bench.command()
+def session(
+    queries: Annotated[int, typer.Option(help="How many queries run")] = 1000,
+    as_json: AsJson = False,
+    save: Save = None,
+) -> None:
+    """A query added to, altered in and retired from a live session of many."""
+    from cepheid.bench.session import measure_session
+
+    with report_failures():
+        _show(measure_session(queries), as_json, save)
+
+
+@bench.command()
 def prediction(
     host: Annotated[Host, typer.Option(help="Where queries run")] = "both",
     report: Annotated[Path | None, typer.Option(help="A picture to draw, FILE.png")] = None,

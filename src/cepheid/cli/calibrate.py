@@ -54,8 +54,9 @@ def _calibrate(
     from cepheid.calibration.calibrate import EXTENTS
     from cepheid.calibration.calibrate_application import calibrate_application
     from cepheid.cost.profile import HostName, Method
+    from cepheid.execution.endpoints import ENDPOINTS
 
-    application = read_application(app)
+    application = read_application(app, ENDPOINTS)
     host: Any = asked or application.cluster.host
     for value, known, what in ((host, get_args(HostName), "host"), (method, get_args(Method), "method")):
         if value not in known:

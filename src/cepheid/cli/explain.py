@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from cepheid.cli.failures import report_failures
-from cepheid.cli.inputs import read_query, read_tables
+from cepheid.cli.inputs import read_query, read_schemas
 
 
 def explain(
@@ -20,4 +20,4 @@ def explain(
     with report_failures():
         import cepheid
 
-        typer.echo(cepheid.explain(read_query(query), step=step, format=as_format, **read_tables(table or [])))
+        typer.echo(cepheid.explain(read_query(query), step=step, format=as_format, **read_schemas(table or [])))

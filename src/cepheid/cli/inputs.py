@@ -1,4 +1,4 @@
-"""Text of queries and tables from files, as given on the command line."""
+"""Text of queries, and sources by name, as given on the command line."""
 
 from __future__ import annotations
 
@@ -6,8 +6,6 @@ from pathlib import Path
 from typing import Any
 
 from cepheid.errors import InvalidInput
-
-READERS = {".parquet": "parquet", ".csv": "csv", ".json": "json", ".arrow": "feather", ".feather": "feather"}
 
 
 def read_query(text: str) -> str:
@@ -22,34 +20,23 @@ def read_query(text: str) -> str:
 
 def read_tables(given: list[str]) -> dict[str, Any]:
     """NAME=FILE pairs as Arrow tables."""
-    tables = {}
+    from cepheid.execution.sources.kinds import open_source, read_whole
+
+    return {name: read_whole(open_source(text, name=name), name) for name, text in _pairs(given)}
+
+
+def read_schemas(given: list[str]) -> dict[str, Any]:
+    """NAME=FILE pairs as schemas, for what needs no rows."""
+    from cepheid.execution.sources.kinds import open_source
+
+    return {name: open_source(text, name=name).schema for name, text in _pairs(given)}
+
+
+def _pairs(given: list[str]) -> list[tuple[str, str]]:
+    pairs = []
     for pair in given:
-        name, equals, path = pair.partition("=")
+        name, equals, text = pair.partition("=")
         if not equals or not name:
             raise InvalidInput(f'"{pair}" is not of the form NAME=FILE', hint="for instance buses=feed.parquet")
-        tables[name] = read_file(Path(path))
-    return tables
-
-
-def read_file(path: Path) -> Any:
-    import pyarrow.csv
-    import pyarrow.feather
-    import pyarrow.json
-    import pyarrow.parquet
-
-    if not path.exists():
-        raise InvalidInput(f'the file "{path}" does not exist', hint=f"paths start from {Path.cwd()}")
-    readers = {
-        "parquet": pyarrow.parquet.read_table,
-        "csv": pyarrow.csv.read_csv,
-        "json": pyarrow.json.read_json,
-        "feather": pyarrow.feather.read_table,
-    }
-    kind = "parquet" if path.is_dir() else READERS.get(path.suffix.lower())
-    if kind is None:
-        raise InvalidInput(f'"{path}" is of no known kind', hint=f"known endings: {', '.join(READERS)}")
-    try:
-        return readers[kind](path)
-    except (pyarrow.ArrowInvalid, OSError) as problem:
-        hint = f"it was read as {kind}; if it is something else, give it that ending"
-        raise InvalidInput(f'"{path}" cannot be read: {problem}', hint=hint) from None
+        pairs.append((name, text))
+    return pairs

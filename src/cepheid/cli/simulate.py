@@ -143,11 +143,12 @@ def _read(path: Path | None, app: Path | None, fidelity: str | None) -> Scenario
 
         return read_scenario(path, fidelity)
     from cepheid.execution.embedded.relations import describe_sql
+    from cepheid.execution.endpoints import ENDPOINTS
     from cepheid.simulation.scenarios.application_scenario import scenario_of_application
     from cepheid.simulation.scenarios.variations import vary
 
     assert app is not None, "one of the two is there"
-    made = scenario_of_application(app, describe_sql)
+    made = scenario_of_application(app, describe_sql, ENDPOINTS)
     return made if fidelity is None else vary(made, {"fidelity": fidelity})
 
 

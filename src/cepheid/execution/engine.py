@@ -1,6 +1,6 @@
-"""An engine: stateful vertices at work on their events, the same for every host.
+"""An engine: a gate and an operator behind it, the same for every host.
 
-    tables in the event layout ─▶ reject, set late apart ─▶ hold back ─▶ operator ─▶ rows of each vertex
+    tables in the event layout ─▶ reject ─▶ gate (disorder/gate.py): late apart, hold back, sort ─▶ operator ─▶ rows
 
 All that an engine knows can be told by the events it keeps: released ones that the operator may still need, and held
 ones (and a few numbers of the operator's own).  A snapshot is just those; to go on from it, they are fed in again.
@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cepheid.disorder.holdback import find_late, find_releasable, sort_events
+from cepheid.disorder.gate import Gate, sort_events
 from cepheid.event_time import BEGINNING, END, order_values
 from cepheid.execution.engine_identity import NO_IDENTITY, EngineIdentity
 from cepheid.execution.operator import HELD, KeptEvents, Operator, Piece, PlacedOperator, step_pieces
@@ -64,7 +64,10 @@ def _make_single(nodes: list[EngineNode], layout: pa.Schema, many: bool, twin: s
 
 
 class Engine:
-    """`identity`: under what its state is kept; an engine without one has no state to be kept."""
+    """`identity`: under what its state is kept; an engine without one has no state to be kept.
+
+    delays_us, streams: what the gate is told of each input, see there.  engines: how many operators share the events,
+    if they may be split."""
 
     def __init__(
         self,
@@ -72,6 +75,8 @@ class Engine:
         inputs: list[pa.Schema],
         twin: str = "compiled",
         identity: EngineIdentity = NO_IDENTITY,
+        delays_us: list[int] | None = None,
+        streams: list[int] | None = None,
         engines: int = 1,
     ) -> None:
         self._nodes = nodes
@@ -80,12 +85,10 @@ class Engine:
         self._twin = twin
         self._many = len(inputs) > 1
         self._order = nodes[0].order
-        self.ties_by_arrival = not self._many and self._order == 1
         self._layout = unite_schemas(inputs, self._many)
         self._no_events = self._layout.empty_table()
         self.counts = Counts()
-        self.horizon = BEGINNING
-        self._arrivals = 0
+        self.gate = Gate(delays_us or [0] * len(inputs), not self._many and self._order == 1, streams)
         self._needed = 0  # events that were needed when we last looked
         self._held = self._no_events
         self.late: list[pa.Table] = []
@@ -100,10 +103,11 @@ class Engine:
         """Of the rows of each vertex."""
         return self._operator.schemas
 
-    def push(self, tables: list[pa.Table], horizon: int) -> list[pa.Table]:
-        """Take in one table per input; give the rows of each vertex that are settled once `horizon` is known."""
+    def push(self, tables: list[pa.Table], horizon: int = BEGINNING) -> list[pa.Table]:
+        """Take in one table per input; give the rows of each vertex that are settled by what the gate knows of time, or
+        by a horizon that somebody else knows."""
         fresh = self._accept(tables)
-        self.horizon = max(self.horizon, horizon)
+        self.gate.advance(horizon)
         return self._release(fresh, final=False)
 
     def finish(self) -> list[pa.Table]:
@@ -112,7 +116,7 @@ class Engine:
 
     def keep(self) -> KeptEvents:
         """A snapshot."""
-        kept = self._operator.keep(self.horizon)
+        kept = self._operator.keep(self.gate.horizon)
         held = len(self._held)
         return replace(
             kept,
@@ -120,13 +124,13 @@ class Engine:
             roles=np.concatenate([kept.roles, np.full(held, HELD, dtype=np.uint8)]),
             numbers=np.concatenate([kept.numbers, np.zeros(held, dtype=np.int64)]),
             taken=np.concatenate([kept.taken, np.zeros(held, dtype=np.bool_)]),
-            horizon=self.horizon,
-            arrivals=self._arrivals,
+            horizon=self.gate.horizon,
+            arrivals=self.gate.arrivals,
         )
 
     def floor(self) -> int:
         """No row that is still to come is about an event older than this."""
-        return self._operator.floor(self.horizon)
+        return self._operator.floor(self.gate.horizon)
 
     def is_waiting(self) -> bool:
         """May rows come out when only the horizon moves on?"""
@@ -138,7 +142,7 @@ class Engine:
 
     def restore(self, kept: KeptEvents) -> None:
         """Go on from a snapshot; its events may be in any order."""
-        self.horizon, self._arrivals = kept.horizon, kept.arrivals
+        self.gate.horizon, self.gate.arrivals = kept.horizon, kept.arrivals
         held = kept.roles == HELD
         self._held = _by_arrival(kept.table.filter(pa.array(held)))
         released = kept.table.filter(pa.array(~held))
@@ -161,7 +165,7 @@ class Engine:
 
     def _accept(self, tables: list[pa.Table]) -> pa.Table:
         """The events of all inputs that have a place in the order and are not late."""
-        fresh = _unite_tables(tables, self._layout, self._many, self._arrivals)
+        fresh = _unite_tables(tables, self._layout, self._many, self.gate.arrivals)
         offered = len(fresh)
         self.counts.events += offered
         times, placed = order_values(fresh.column("_time"))
@@ -171,37 +175,31 @@ class Engine:
         if placed is not None:
             self.counts.rejected += len(fresh) - int(placed.sum())
             fresh, times = fresh.filter(pa.array(placed)), times[placed]
-        late = find_late(times, self.horizon)
-        if late.any():
+        late = self.gate.find_late(times)
+        if late is not None:
             self.counts.late += int(late.sum())
             self.late.append(fresh.filter(pa.array(late)))
             fresh = fresh.filter(pa.array(~late))
-        if len(fresh) < offered or fresh.column("_arrival").null_count:
-            numbers = pa.array(np.arange(self._arrivals, self._arrivals + len(fresh)))
-            fresh = fresh.set_column(fresh.schema.get_field_index("_arrival"), "_arrival", numbers)
-        self._arrivals += len(fresh)
-        return fresh
+        if len(fresh) == offered and not fresh.column("_arrival").null_count:
+            self.gate.number_arrivals(offered)
+            return fresh
+        numbers = pa.array(self.gate.number_arrivals(len(fresh)))
+        return fresh.set_column(fresh.schema.get_field_index("_arrival"), "_arrival", numbers)
 
     def _release(self, fresh: pa.Table, final: bool) -> list[pa.Table]:
         waiting = (
             fresh if not len(self._held) else self._held if not len(fresh) else pa.concat_tables([self._held, fresh])
         )
         times, _ = order_values(waiting.column("_time"))
-        if final:
-            released = waiting
-            self._held = self._no_events
-        else:
-            ready = find_releasable(times, self.horizon, self.ties_by_arrival)
-            if ready.all():
-                released, self._held = waiting, self._no_events
-            elif not ready.any():
-                released, self._held, times = self._no_events, waiting, times[:0]
-            else:
-                released, self._held = waiting.filter(pa.array(ready)), waiting.filter(pa.array(~ready))
-                times = times[ready]
-        order = sort_events(times, self._ties(released))
-        if order is not None:
-            released, times = released.take(pa.array(order)), times[order]
+        go = self.gate.release(times, self._ties(waiting), final)
+        released, self._held = waiting, self._no_events
+        if go.ready is not None and not go.ready.any():
+            released, self._held, times = self._no_events, waiting, times[:0]
+        elif go.ready is not None:
+            ready = pa.array(go.ready)
+            released, self._held, times = waiting.filter(ready), waiting.filter(pc.invert(ready)), times[go.ready]
+        if go.order is not None:
+            released, times = released.take(pa.array(go.order)), times[go.order]
         rows = self._step_through(released, times, final)
         self.counts.rows += sum(map(len, rows))
         self.counts.dropped += self._operator.take_dropped()
@@ -220,13 +218,13 @@ class Engine:
     def _step_through(self, released: pa.Table, times: Int64s, final: bool) -> list[pa.Table]:
         """Large releases go piece by piece: what is needed for a while only is then small enough to be used again."""
         if len(released) <= MOST_AT_ONCE:
-            return self._operator.step(released, times, END if final else self.horizon, final)
+            return self._operator.step(released, times, END if final else self.gate.horizon, final)
         self._operator.expect(len(released))
         pieces = []
         for begin in range(0, len(released), MOST_AT_ONCE):
             moments = times[begin : begin + MOST_AT_ONCE]
             is_last = begin + MOST_AT_ONCE >= len(released)
-            horizon = int(moments[-1]) if not is_last else END if final else self.horizon
+            horizon = int(moments[-1]) if not is_last else END if final else self.gate.horizon
             pieces.append(Piece(released.slice(begin, MOST_AT_ONCE), moments, horizon, final and is_last))
         found = step_pieces(self._operator, pieces)
         return [pa.concat_tables(tables) for tables in zip(*found, strict=True)]
@@ -235,7 +233,7 @@ class Engine:
         """Start afresh once most events are no longer needed."""
         if self._operator.count_kept() <= 2 * self._needed + SPARE_EVENTS:
             return
-        self._needed = self._operator.count_needed(self.horizon)
+        self._needed = self._operator.count_needed(self.gate.horizon)
         if self._operator.count_kept() > 2 * self._needed + SPARE_EVENTS:
             self.restore(self.keep())
 

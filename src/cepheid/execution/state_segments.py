@@ -19,7 +19,6 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from cepheid.disorder.holdback import find_releasable
 from cepheid.errors import SnapshotMismatch
 from cepheid.event_time import order_values
 from cepheid.execution.blob import read_blob, read_table_bytes, write_blob, write_table
@@ -101,13 +100,15 @@ def load_state(engine: Engine, index: bytes, read: Callable[[int], bytes]) -> tu
     none = np.zeros(0, dtype=np.bool_)
     roles = np.where(np.concatenate([none, *past]), PAST, PENDING).astype(np.uint8)
     times, _ = order_values(table.column("_time"))
-    roles[~find_releasable(times, header["horizon"], engine.ties_by_arrival)] = HELD
+    engine.gate.horizon = header["horizon"]
+    roles[~engine.gate.find_releasable(times)] = HELD
     numbers = np.frombuffer(parts[0], dtype=np.int64) if parts[0] else np.zeros(len(table), dtype=np.int64)
     engine.restore(
         KeptEvents(
             table, roles, numbers, np.concatenate([none, *taken]), header["horizon"], header["arrivals"], parts[1]
         )
     )
+    engine.gate.newest = [list(each) for each in header.get("newest", engine.gate.newest)]
     return StoredState(tuple(segments), header["next_number"], header["arrivals"]), header
 
 
@@ -143,6 +144,7 @@ def _write_index(
         **engine.identity.header(),
         "horizon": kept.horizon,
         "arrivals": kept.arrivals,
+        "newest": engine.gate.newest,
         "segments": [
             (
                 segment.number,

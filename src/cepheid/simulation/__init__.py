@@ -15,6 +15,8 @@ _HOMES = {
     "simulate": "cepheid.simulation.simulate",
     "read_scenario": "cepheid.simulation.scenarios.scenario_file",
     "Scenario": "cepheid.simulation.scenario",
+    "Query": "cepheid.simulation.scenario",
+    "Failure": "cepheid.simulation.scenario",
     "SimulatedDeployment": "cepheid.simulation.simulated_deployment",
     "register_allocation": "cepheid.simulation.allocation",
     "register_arrivals": "cepheid.simulation.arrivals",

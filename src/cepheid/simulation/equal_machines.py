@@ -31,9 +31,9 @@ class Merged:
 
 
 def merge_equal(scenario: Scenario, absent: Collection[str]) -> Merged | None:
-    """None: no machines are equal, or it cannot be decided (changes name machines; links with a bandwidth are
-    shared by all)."""
-    if scenario.changes or scenario.links or scenario.placements != "vm":
+    """None: no machines are equal, or it cannot be decided (actions and failures name machines; links with a
+    bandwidth are shared by all)."""
+    if scenario.actions or scenario.failures or scenario.links or scenario.placements != "vm":
         return None
     groups = _group_machines(scenario)
     if groups is None:

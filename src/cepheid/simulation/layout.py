@@ -38,8 +38,9 @@ class Instance:
 class Layout:
     """n vertices, e edges, p placements.
 
-    inputs_of[v], outputs_of[v]: edges, in the order of the query.  slot[v]: the place of a producer among those of its
-    family, the queries that share vertices with its own; width[v]: how many producers that family has.
+    inputs_of[v], outputs_of[v]: edges, in the order of the query; nothing goes out to what is not deployed.
+    slot[v]: the place of a producer among those of its family, the queries that share vertices with its own;
+    width[v]: how many producers that family has.
     order[p]: the vertices of a placement in the order of their turns; part, whole: see allocation.py.
     paths[v]: of a consumer, how many ways lead from each producer of its family to it.
     """
@@ -54,6 +55,7 @@ class Layout:
     outputs_of: list[list[int]]
     slot: Ints
     width: Ints
+    deployed: npt.NDArray[np.bool_]  # a query that is deployed needs the vertex
     placement: Ints  # of each vertex; -1: it does not run (its machine is not there, its query not deployed)
     vm: list[int]  # of each placement
     order: list[list[int]]
@@ -80,8 +82,8 @@ class Layout:
 
 
 def lay_out(scenario: Scenario, undeployed: Collection[str] = (), absent: Collection[str] = ()) -> Layout:
-    """undeployed: queries that do not run now; absent: machines that are not there.  What is undeployed or placed on an
-    absent machine keeps its numbers, and does not run."""
+    """undeployed: queries that do not run now; absent: machines that are not there.  What is placed on an absent
+    machine, or belongs to an undeployed query and is needed by no other, keeps its numbers, and does not run."""
     instances: list[Instance] = []
     number: dict[tuple[str, int, str], int] = {}
     for query in scenario.queries:
@@ -93,15 +95,13 @@ def lay_out(scenario: Scenario, undeployed: Collection[str] = (), absent: Collec
     edges = _wire(scenario.queries, number)
     source = np.array([edge[0] for edge in edges], np.int64)
     target = np.array([edge[1] for edge in edges], np.int64)
-    inputs_of: list[list[int]] = [[] for _ in instances]
-    outputs_of: list[list[int]] = [[] for _ in instances]
-    for edge, (start, end, _) in enumerate(edges):
-        outputs_of[start].append(edge)
-        inputs_of[end].append(edge)
+    deployed = _find_deployed(scenario.queries, number, edges, undeployed)
+    runs: list[bool] = deployed.tolist()  # quicker than an array, one by one
+    inputs_of, outputs_of = _connect(edges, runs)
     kind = np.array([KINDS.index(each.vertex.kind) for each in instances], np.int64)
     family, members = _find_families(scenario.queries, edges)
     slot, width = _number_producers(kind, family)
-    placement, vms, groups = _place(scenario, number, undeployed, absent)
+    placement, vms, groups = _place(scenario, number, runs, absent)
     pes, capacity = _share_machines(scenario, vms, groups)
     order = [
         order_placement(
@@ -125,6 +125,7 @@ def lay_out(scenario: Scenario, undeployed: Collection[str] = (), absent: Collec
         outputs_of=outputs_of,
         slot=slot,
         width=width,
+        deployed=deployed,
         placement=placement,
         vm=vms,
         order=order,
@@ -185,6 +186,42 @@ def _find(query: Query, copy: int, name: str, number: dict[tuple[str, int, str],
     return found
 
 
+def _connect(edges: list[tuple[int, int, float]], deployed: list[bool]) -> tuple[list[list[int]], list[list[int]]]:
+    inputs_of: list[list[int]] = [[] for _ in deployed]
+    outputs_of: list[list[int]] = [[] for _ in deployed]
+    for edge, (start, end, _) in enumerate(edges):
+        inputs_of[end].append(edge)
+        if deployed[end] or not deployed[start]:
+            outputs_of[start].append(edge)
+    return inputs_of, outputs_of
+
+
+def _find_deployed(
+    queries: tuple[Query, ...],
+    number: dict[tuple[str, int, str], int],
+    edges: list[tuple[int, int, float]],
+    undeployed: Collection[str],
+) -> npt.NDArray[np.bool_]:
+    """Vertices of queries that are deployed, what they keep of earlier versions, and what leads to them."""
+    deployed = np.array([query not in undeployed for query, _, _ in number], np.bool_)
+    for query in queries:
+        for address in query.keeps if query.name not in undeployed else ():
+            other, _, kept = address.partition(".")
+            deployed[[number[other, copy, kept] for copy in range(query.copies)]] = True
+    if deployed.all():
+        return deployed
+    before: dict[int, list[int]] = {}
+    for start, end, _ in edges:
+        before.setdefault(end, []).append(start)
+    waiting = [int(vertex) for vertex in np.flatnonzero(deployed)]
+    while waiting:
+        for vertex in before.get(waiting.pop(), ()):
+            if not deployed[vertex]:
+                deployed[vertex] = True
+                waiting.append(vertex)
+    return deployed
+
+
 def _find_families(
     queries: tuple[Query, ...], edges: list[tuple[int, int, float]]
 ) -> tuple[list[int], list[tuple[int, ...]]]:
@@ -236,7 +273,10 @@ def _number_producers(kind: Ints, family: list[int]) -> tuple[Ints, Ints]:
 
 
 def _place(
-    scenario: Scenario, number: dict[tuple[str, int, str], int], undeployed: Collection[str], absent: Collection[str]
+    scenario: Scenario,
+    number: dict[tuple[str, int, str], int],
+    deployed: list[bool],
+    absent: Collection[str],
 ) -> tuple[Ints, list[int], list[list[int]]]:
     """One placement for each machine, also for those that hold nothing, or one for each query on it."""
     vm_number = {vm.name: place for place, vm in enumerate(scenario.vms)}
@@ -253,12 +293,14 @@ def _place(
             if name not in vm_number:
                 hint = suggest_name(name, vm_number)
                 raise InvalidInput(f'query "{query.name}": machine "{name}" does not exist', hint=hint)
-            if name not in absent and query.name not in undeployed:
+            if name not in absent:
                 vm = vm_number[name]
                 homes.append((vertex.id, (vm,) if scenario.placements == "vm" else (vm, query_number)))
         for copy in range(query.copies):
             for vertex_id, home in homes:
-                grouped.setdefault(home, []).append(number[query.name, copy, vertex_id])
+                instance = number[query.name, copy, vertex_id]
+                if deployed[instance]:
+                    grouped.setdefault(home, []).append(instance)
     placement = np.full(len(number), -1, np.int64)
     homes_in_order = sorted(grouped)
     for place, home in enumerate(homes_in_order):

@@ -1,19 +1,23 @@
-"""A running simulation: it advances by ticks, and changes between them."""
+"""A running simulation: it advances by ticks; between them it takes actions, and machines fail."""
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from operator import itemgetter
 from typing import Literal, Protocol
 
 import numpy as np
 
+from cepheid.deployment import Action
 from cepheid.errors import InvalidInput
-from cepheid.simulation.changes import Situation, decide_effects, first_situation
 from cepheid.simulation.clock import Tick, ticks_of
+from cepheid.simulation.effects import decide_effects, first_situation
 from cepheid.simulation.hosting import find_unhosted
 from cepheid.simulation.layout import Layout, lay_out
+from cepheid.simulation.query_versions import Situation
 from cepheid.simulation.reference.engine import ReferenceEngine
 from cepheid.simulation.reference.schedulers import find_scheduler
-from cepheid.simulation.scenario import Scenario, ScenarioChange
+from cepheid.simulation.scenario import Failure, Scenario
 from cepheid.simulation.tally import Floats, Tally
 
 EngineName = Literal["compiled", "reference"]
@@ -33,15 +37,17 @@ class SimulationEngine(Protocol):
 
 
 class SimulationRun:
-    """tick: the next one to run.  alive_s: for how long each machine was there."""
+    """tick: the next one to run.  alive_s: for how long each machine was there.  agenda: what the scenario has planned
+    and has not happened yet, by time; failures come before actions of the same time."""
 
     def __init__(self, scenario: Scenario, engine: EngineName = "compiled") -> None:
-        if scenario.changes and scenario.placements != "vm":
-            raise InvalidInput('changes need placements = "vm"', hint="leave placements out of [simulation]")
+        if scenario.placements != "vm" and (scenario.actions or scenario.failures):
+            raise InvalidInput('actions need placements = "vm"', hint="leave placements out of [simulation]")
         self.ticks = list(ticks_of(scenario.duration_s, scenario.tick_s))
         self.tick = 0
         self.situation = first_situation(scenario)
-        self.layout = self._lay_out()
+        self.agenda = make_agenda(scenario)
+        self.layout = self._lay_out(self.situation)
         self.engine_name = choose_engine(engine, scenario)
         self.engine: SimulationEngine = make_engine(self.engine_name, scenario, self.layout, self.ticks)
         self.alive_s: Floats = np.zeros(len(scenario.vms))
@@ -65,35 +71,60 @@ class SimulationRun:
         self.alive_s[[vm.name not in absent for vm in self.situation.scenario.vms]] += gone
         self.tick = until
 
-    def change(self, change: ScenarioChange) -> None:
+    def advance_to(self, at_s: float, until: int | None = None) -> None:
+        """To the first tick that begins at that time or later, at most to the tick `until`.  What is planned happens
+        at the first tick that begins at its time or later."""
+        goal = min(self._find_tick(at_s), len(self.ticks) if until is None else until)
+        while True:
+            while self.agenda and self.agenda[0][0] <= self.now_s and not self.is_over:
+                self.apply(self.agenda.pop(0)[1])
+            stop = min(goal, self._find_tick(self.agenda[0][0])) if self.agenda else goal
+            self.advance(stop)
+            if stop >= goal or self.is_over:
+                return
+
+    def _find_tick(self, at_s: float) -> int:
+        return bisect_left(self.ticks, at_s, key=lambda tick: tick.start_s)
+
+    def apply(self, what: Action | Failure) -> None:
         """At the beginning of the next tick."""
         if self.is_over:
-            return
-        effects = decide_effects(change, self.situation, self.layout)
+            raise InvalidInput("the simulation is over", hint=f"let it run for more than {self.now_s:g} s: duration_s")
+        if self.situation.scenario.placements != "vm":
+            raise InvalidInput('actions need placements = "vm"', hint="leave placements out of [simulation]")
+        effects = decide_effects(what, self.situation, self.layout)
+        after = effects.situation
+        layout = self._lay_out(after) if after != self.situation else self.layout
+        ended = np.flatnonzero(self.layout.deployed & ~layout.deployed[: len(self.layout.deployed)])
         now_ms = self.now_s * 1000.0
-        self.engine.discard(effects.discard)
+        self.engine.discard(tuple(sorted({*effects.discard, *map(int, ended)})))
         for vertex, ms in effects.block:
             self.engine.block(vertex, now_ms + ms)
         for vm, ms in effects.halt:
             self.engine.halt(vm, now_ms + ms)
-        self.adopt(effects.situation)
-
-    def adopt(self, situation: Situation) -> None:
-        """Go on in another situation: more queries and machines may follow those that are there."""
-        if situation != self.situation:
-            self.situation = situation
-            more = len(situation.scenario.vms) - len(self.alive_s)
+        if after != self.situation:
+            more = len(after.scenario.vms) - len(self.alive_s)
             self.alive_s = np.concatenate([self.alive_s, np.zeros(more)])
-            self.layout = self._lay_out()
-            self.engine.adopt(situation.scenario, self.layout, self.tick)
+            self.situation, self.layout = after, layout
+            self.engine.adopt(after.scenario, layout, self.tick)
+        self.situation = after  # also what is not compared: what its planner knows now
 
     @property
     def absent(self) -> frozenset[str]:
         """Machines that are not there, also those that no host has room for."""
-        return self.situation.absent | find_unhosted(self.situation.scenario, self.situation.absent)
+        return find_absent(self.situation)
 
-    def _lay_out(self) -> Layout:
-        return lay_out(self.situation.scenario, self.situation.undeployed, self.absent)
+    def _lay_out(self, situation: Situation) -> Layout:
+        return lay_out(situation.scenario, situation.undeployed, find_absent(situation))
+
+
+def find_absent(situation: Situation) -> frozenset[str]:
+    return situation.absent | find_unhosted(situation.scenario, situation.absent)
+
+
+def make_agenda(scenario: Scenario) -> list[tuple[float, Action | Failure]]:
+    failures: list[tuple[float, Action | Failure]] = [(each.at_s, each) for each in scenario.failures]
+    return sorted([*failures, *((each.at_s, each.action) for each in scenario.actions)], key=itemgetter(0))
 
 
 def choose_engine(asked: EngineName, scenario: Scenario) -> EngineName:

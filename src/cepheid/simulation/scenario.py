@@ -7,9 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import TYPE_CHECKING, Literal, Protocol
 
+from cepheid.deployment import TimedAction
 from cepheid.simulation.arrivals.arrivals import ArrivalProcess
+
+if TYPE_CHECKING:
+    from cepheid.deployment import QueryForm
 
 Kind = Literal["producer", "operator", "window", "consumer"]
 Fidelity = Literal["cepsim", "corrected"]
@@ -50,13 +54,21 @@ class ScenarioEdge:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Query:
-    """placement: the machine of each vertex, by its id."""
+    """placement: the machine of each vertex, by its id.  version_of: the name under which it is known, if another
+    query had that name before it was altered; keeps: the vertices of that one which it goes on with, as
+    `query.vertex`."""
 
     name: str
     vertices: tuple[ScenarioVertex, ...]
     edges: tuple[ScenarioEdge, ...]
     placement: Mapping[str, str]
     copies: int = 1
+    version_of: str = ""
+    keeps: tuple[str, ...] = ()
+
+    @property
+    def title(self) -> str:
+        return self.version_of or self.name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,18 +128,40 @@ class MicroBatch:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ScenarioChange:
-    """Something that happens at a time of the run: see changes.py for what each action does."""
+class Failure:
+    """A machine stands still for `for_s`.  It happens and nobody decides it, so it is no action.  loses: what its
+    vertices have waiting is lost; else it is kept."""
 
     at_s: float
-    action: Literal["deploy", "retire", "move", "fail", "add_vm", "remove_vm", "resize"]
-    query: str = ""
-    vertex: str = ""  # move: empty, the whole query
-    vm: str = ""
-    pes: int = 0  # resize
-    for_s: float = 0.0  # fail: until it is back
-    pause_s: float = 0.0  # move: beside the time that its state takes on the network
-    loses: Literal["queues", "nothing"] = "queues"  # fail, remove_vm
+    machine: str
+    for_s: float = 0.0
+    loses: bool = True
+
+
+class Planner(Protocol):
+    """Makes queries of a scenario out of SQL, patterns and query graphs, where the scenario came from such.  A value:
+    what it has planned is known to the one that it gives back."""
+
+    def plan(
+        self, name: str, query: QueryForm, *, replaces: tuple[str, ...] = (), shares: bool = True
+    ) -> tuple[Query, Planner]:
+        """replaces: queries whose vertices it goes on with, if they are the same.  shares: with other queries, what is
+        equal; else all its vertices are its own."""
+        ...
+
+    def scale(self, engines: int) -> Scaled: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Scaled:
+    """A cluster with another number of engines: its machine, how many cores that has now, and what the vertices of the
+    planned queries cost there, by id."""
+
+    planner: Planner
+    machine: str
+    cores: int
+    queries: frozenset[str]
+    costs: Mapping[str, float]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,6 +170,9 @@ class Scenario:
 
     cloudlet_pes: processors that each placement asks for; None: one, and with fidelity "corrected" all of its machine.
     placements: one for each machine ("vm"), or one for each query on it ("query"), each with a time of its own.
+    actions: what is done while it runs, in the words of live deployments (deployment.py; effects.py says what each
+    does here).  A query or machine that is deployed or added later on is not there before.
+    planner: for queries as SQL; a scenario of graphs has none.
     """
 
     queries: tuple[Query, ...]
@@ -152,4 +189,6 @@ class Scenario:
     datacentres: tuple[Datacentre, ...] = ()
     links: tuple[Link, ...] = ()
     micro_batch: MicroBatch = field(default_factory=MicroBatch)
-    changes: tuple[ScenarioChange, ...] = ()
+    failures: tuple[Failure, ...] = ()
+    actions: tuple[TimedAction, ...] = ()
+    planner: Planner | None = field(default=None, compare=False, repr=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import resource
 import time
 from collections.abc import Callable
@@ -54,15 +55,9 @@ def load_engine(name: EngineName, scenario: Scenario) -> None:
 
 
 def play(run: SimulationRun, progress: Progress | None = None) -> None:
-    """To the end, with every change of the scenario at the first tick that begins at its time or later."""
-    changes = sorted(run.situation.scenario.changes, key=lambda change: change.at_s)
+    """To the end, with all that the scenario has planned."""
     step = max(1, len(run.ticks) // STEPS)
     while not run.is_over:
-        while changes and changes[0].at_s <= run.now_s:
-            run.change(changes.pop(0))
-        until = min(run.tick + step, len(run.ticks))
-        if changes:
-            until = next((n for n in range(run.tick, until) if run.ticks[n].start_s >= changes[0].at_s), until)
-        run.advance(until)
+        run.advance_to(math.inf, run.tick + step)
         if progress is not None:
             progress(run.tick / len(run.ticks))

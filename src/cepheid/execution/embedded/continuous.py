@@ -12,27 +12,26 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from dataclasses import asdict
+from datetime import datetime
 from typing import Any
 
 import pyarrow as pa
 
-from cepheid.errors import EmptyStateWarning, InvalidInput, NotSupportedYet
-from cepheid.event_time import in_microseconds
-from cepheid.execution.embedded.engine_feed import EngineFeed
-from cepheid.execution.embedded.row_wise import PreparedVertex, prepare_vertex
-from cepheid.execution.embedded.saved_state import OnChange, Restored, SavedEngine, SavedState, write_saved_state
-from cepheid.execution.lookup.database import DatabaseTable
-from cepheid.execution.lookup.found import Lookup
-from cepheid.execution.lookup.join_table import join_schema, join_table, open_lookup
-from cepheid.graph.node import EngineNode
-from cepheid.graph.operators import Relation, Sink, Source, TableJoin
-from cepheid.graph.read_columns import source_columns
-from cepheid.language.relations.row_wise_query import is_row_wise_query
+from cepheid.errors import EmptyStateWarning, InvalidInput
+from cepheid.event_time import in_microseconds, read_moment
+from cepheid.execution.embedded.saved_state import (
+    OnChange,
+    Restored,
+    SavedEngine,
+    SavedState,
+    list_stateful,
+    write_saved_state,
+)
+from cepheid.execution.embedded.stream_host import StreamHost, find_states, group_vertices
+from cepheid.execution.embedded.stream_inputs import StreamInputs
 from cepheid.lookups import Database, Table
 from cepheid.measurement import CountedVertices, Counts
 from cepheid.placement.placed_graph import PlacedGraph
-from cepheid.schema import fit_schema, is_plain_schema, read_table
 from cepheid.settings import Settings
 
 
@@ -51,27 +50,15 @@ class ContinuousQuery:
     ) -> None:
         """several: answers are told by the names of the queries; lookups: tables that events are looked up in;
         on_change: what to do with a query that is not the one in the snapshot."""
-        self._lookups = lookups or {}
-        self._opened: dict[str, Lookup] = {}  # by vertex
-        _refuse_unsupported(placed)
         self._several = several
-        self._schemas = schemas
-        self._plain = {name: is_plain_schema(schema) for name, schema in schemas.items()}
-        self._empty = {name: schema.empty_table() for name, schema in schemas.items()}
+        self._inputs = StreamInputs(schemas)
         self._graph = placed.graph
-        self._lateness_us = 0 if settings.lateness is None else in_microseconds(settings.lateness)
-        self._runs: dict[str, EngineFeed] = {}  # by vertex
-        self._others: dict[str, PreparedVertex] = {}
-        self._sources: dict[str, tuple[str, list[str]]] = {}
+        lateness_us = 0 if settings.lateness is None else in_microseconds(settings.lateness)
+        self._host = StreamHost(schemas, lookups or {}, lateness_us)
         saved = None if snapshot is None else SavedState.read(snapshot)
-        self.restored = Restored() if saved is None else saved.compare(self._list_stateful(), on_change)
-        self._prepare(placed, saved)
-        self._results = self._find_results()
-        self._order = [
-            (vertex, self._graph.inputs(vertex))
-            for vertex in self._graph.order
-            if not isinstance(self._graph.vertices[vertex], Sink)
-        ]
+        self.restored = Restored() if saved is None else saved.compare(list_stateful(self._graph), on_change)
+        states = find_states(placed, saved)
+        self._result_schemas = self._host.extend(placed, group_vertices(placed, states), states)
         self._finished = False
         if self.restored.empty:
             message = f"not in the snapshot, and begin empty: {', '.join(self.restored.empty)}"
@@ -81,21 +68,37 @@ class ContinuousQuery:
         """Take in events of one or more streams; give the rows that are settled now: a table, or, if several queries
         were opened together, one by the name of each."""
         self._refuse_finished()
-        return self._run(self._read_batches(batches), last=False)
+        return self._by_name(self._host.run(self._inputs.read(batches)))
+
+    def push_heard(self, tables: Mapping[str, pa.Table], heard: Mapping[str, int]) -> Any:
+        """For other hosts: tables of every stream in its schema, and how far time has come on each."""
+        return self._by_name(self._host.run(tables, heard=heard))
+
+    def is_waiting(self) -> bool:
+        """May rows come out when only time moves on?"""
+        return self._host.is_waiting()
+
+    def advance(self, to: datetime | int) -> Any:
+        """A heartbeat: no event older than this will come, on any stream.  Gives the rows that this settles.  A number
+        is in microseconds since 1970; a datetime without a zone is UTC."""
+        self._refuse_finished()
+        heard = dict.fromkeys(self._inputs.schemas, read_moment(to))
+        return self._by_name(self._host.run(self._inputs.read_nothing(), heard=heard))
 
     def finish(self) -> Any:
         """No more events will come: give all rows that are left."""
         self._refuse_finished()
         self._finished = True
-        rest = self._run(self._empty, last=True)
-        for lookup in self._opened.values():
-            lookup.close()
+        rest = self._by_name(self._host.run(self._inputs.read_nothing(), last=True))
+        self._host.close()
         return rest
 
     def snapshot(self) -> bytes:
         """All the query knows, as bytes; `cep.open(text, ..., snapshot=blob)` goes on from there."""
         self._refuse_finished()
-        return write_saved_state(self._list_stateful(), [SavedEngine(*run.write_state()) for run in self._engines()])
+        return write_saved_state(
+            list_stateful(self._graph), [SavedEngine(*run.write_state()) for run in self._host.list_engines()]
+        )
 
     def late_events(self) -> pa.Table:
         """Events that came after the horizon had passed them, with the columns that the query reads.
@@ -103,22 +106,19 @@ class ContinuousQuery:
         They are taken out of the query; how many there were stays in `counts`.  An event that is late for several
         engines is told by each.
         """
-        return _stack_tables([run.take_late() for run in self._engines() if run.reads_streams])
+        return self._host.take_late()
 
     @property
     def counts(self) -> Counts:
         """What was counted by all engines and look-ups together."""
-        counted = [run.counts.as_dict() for run in self._engines()]
-        total = Counts(**{name: sum(each[name] for each in counted) for name in Counts().as_dict()})
-        total.unanswered = sum(each["unanswered"] for each in self.lookups.values())
-        return total
+        return self._host.count()
 
     @property
     def measurements(self) -> dict[str, CountedVertices]:
         """By the digest of each vertex that remembers: what was counted where it runs."""
         return {
             digest: CountedVertices(labels=tuple(run.vertices), digests=run.engine.identity.digests, counts=run.counts)
-            for run in self._engines()
+            for run in self._host.list_engines()
             for digest in run.engine.identity.digests
         }
 
@@ -126,166 +126,20 @@ class ContinuousQuery:
     def lookups(self) -> dict[str, dict[str, int]]:
         """What was counted of each database: answers that were remembered (hits) and asked for (misses, fetches),
         failures, and events that went without an answer while it was away (unanswered)."""
-        nodes = {vertex: self._graph.vertices[vertex] for vertex in self._opened}
-        return {
-            node.table: asdict(lookup.counts)
-            for vertex, lookup in self._opened.items()
-            if isinstance(lookup, DatabaseTable) and isinstance(node := nodes[vertex], TableJoin)
-        }
+        return self._host.count_lookups()
 
     @property
     def schema(self) -> Any:
         """The columns of the rows that come out; by name, if several queries were opened together."""
-        return self._by_name({name: self._schema_of(vertex) for name, vertex in self._results.items()})
-
-    def _list_stateful(self) -> dict[str, dict[str, str]]:
-        """By query: the digests of the vertices that remember, and what people are told of each."""
-        graph = self._graph
-        return {
-            node.query: {
-                graph.digests[name]: f"{name}: {graph.vertices[name].describe()}"
-                for name in graph.reach(vertex, graph.inputs)
-                if isinstance(graph.vertices[name], EngineNode)
-            }
-            for vertex, node in graph.vertices.items()
-            if isinstance(node, Sink)
-        }
-
-    def _prepare(self, placed: PlacedGraph, saved: SavedState | None) -> None:
-        together = _group_vertices(placed, saved)
-        for vertex in self._graph.order:
-            node = self._graph.vertices[vertex]
-            inputs = [self._schema_of(source) for source in self._graph.inputs(vertex)]
-            match node:
-                case Source(name=name):
-                    columns = source_columns(self._graph, vertex, self._schemas[name].names)
-                    self._sources[vertex] = (name, columns)
-                case EngineNode():
-                    if vertex not in self._runs:
-                        group, engine = together[vertex]
-                        run = EngineFeed(self._graph, group, inputs, self._runs, self._lateness_us)
-                        if engine is not None:
-                            run.read_state(engine.header, engine.parts)
-                        self._runs |= dict.fromkeys(group, run)
-                case Sink():
-                    pass
-                case TableJoin(table=table):
-                    self._opened[vertex] = open_lookup(node, self._lookups.get(table))
-                    self._others[vertex] = _prepare_table_join(node, inputs[0], self._opened[vertex])
-                case _:
-                    self._others[vertex] = prepare_vertex(node, inputs)
-
-    def _schema_of(self, vertex: str) -> pa.Schema:
-        if vertex in self._sources:
-            name, columns = self._sources[vertex]
-            return pa.schema([self._schemas[name].field(column) for column in columns])
-        run = self._runs.get(vertex)
-        return self._others[vertex].schema if run is None else run.schemas[run.vertices.index(vertex)]
-
-    def _engines(self) -> list[EngineFeed]:
-        """Each engine once."""
-        return list(dict.fromkeys(self._runs.values()))
-
-    def _find_results(self) -> dict[str, str]:
-        """By the name of each query, the vertex whose rows are its answer."""
-        sinks = [(vertex, node) for vertex, node in self._graph.vertices.items() if isinstance(node, Sink)]
-        return {node.query: self._graph.inputs(vertex)[0] for vertex, node in sinks}
+        return self._by_name(dict(self._result_schemas))
 
     def _by_name(self, results: dict[str, Any]) -> Any:
+        """Of each query; nothing came out of those that no pushed stream leads to."""
+        for name, schema in self._result_schemas.items():
+            if name not in results:
+                results[name] = schema.empty_table()
         return results if self._several else results["query"]
-
-    def _run(self, tables: Mapping[str, pa.Table], last: bool) -> Any:
-        """All vertices over one batch, or over the end."""
-        made: dict[str, pa.Table] = {}
-        for vertex, sources in self._order:
-            if vertex in self._sources:
-                name, columns = self._sources[vertex]
-                made[vertex] = tables[name].select(columns)
-                continue
-            inputs = [made[source] for source in sources]
-            run = self._runs.get(vertex)
-            if run is None:
-                made[vertex] = self._others[vertex].run(inputs)
-            elif vertex not in made:
-                rows = run.finish(inputs) if last else run.push(inputs, tables)
-                made |= dict(zip(run.vertices, rows, strict=True))
-        return self._by_name({name: made[vertex] for name, vertex in self._results.items()})
-
-    def _read_batches(self, batches: Mapping[str, Any]) -> dict[str, pa.Table]:
-        unknown = [name for name in batches if name not in self._schemas]
-        if unknown:
-            raise InvalidInput(
-                f'the query has no stream "{unknown[0]}"', hint=f"its streams: {', '.join(self._schemas)}"
-            )
-        return {
-            name: self._read_batch(name, batches[name], schema) if name in batches else self._empty[name]
-            for name, schema in self._schemas.items()
-        }
-
-    def _read_batch(self, name: str, batch: Any, schema: pa.Schema) -> pa.Table:
-        if self._plain[name] and isinstance(batch, pa.Table) and batch.schema.equals(schema):
-            return batch  # as it was announced: nothing to look for
-        return fit_schema(name, read_table(name, batch), schema)
 
     def _refuse_finished(self) -> None:
         if self._finished:
             raise InvalidInput("the query is finished", hint="open a new one")
-
-
-def _group_vertices(placed: PlacedGraph, saved: SavedState | None) -> dict[str, tuple[list[str], SavedEngine | None]]:
-    """By vertex: those that share an engine with it, and the state that the engine has.  Vertices that could share one
-    but have not seen the same events do not."""
-    found: dict[str, tuple[list[str], SavedEngine | None]] = {}
-    digests = placed.graph.digests
-    for group in placed.engines():
-        apart: dict[int | None, list[str]] = {}
-        for vertex in group:
-            apart.setdefault(None if saved is None else saved.find(digests[vertex]), []).append(vertex)
-        for number, members in apart.items():
-            engine = None if saved is None or number is None else saved.engines[number]
-            found |= dict.fromkeys(members, (members, engine))
-    return found
-
-
-def _prepare_table_join(node: TableJoin, schema: pa.Schema, lookup: Lookup) -> PreparedVertex:
-    made = join_schema(node, schema, lookup.schema)
-
-    def run(tables: list[pa.Table]) -> pa.Table:
-        return join_table(node, tables[0], lookup).cast(made) if len(tables[0]) else made.empty_table()
-
-    return PreparedVertex(run, made)
-
-
-def _stack_tables(tables: list[pa.Table]) -> pa.Table:
-    """All rows under one another; of columns that have one name and no common type, the first is kept."""
-    stacked = tables[0]
-    for table in tables[1:]:
-        fitting = [name for name in table.column_names if _can_stack(stacked.schema, table.schema, name)]
-        stacked = pa.concat_tables([stacked, table.select(fitting)], promote_options="permissive")
-    return stacked
-
-
-def _can_stack(upper: pa.Schema, lower: pa.Schema, name: str) -> bool:
-    if name not in upper.names:
-        return True
-    try:
-        pa.unify_schemas([pa.schema([each.field(name)]) for each in (upper, lower)], promote_options="permissive")
-    except (pa.ArrowInvalid, pa.ArrowTypeError):
-        return False
-    return True
-
-
-def _refuse_unsupported(placed: PlacedGraph) -> None:
-    """What a continuous query cannot do yet is refused by name."""
-    graph, engines = placed.graph, placed.at_engines()
-    for vertex, node in graph.vertices.items():
-        if not isinstance(node, Relation):
-            continue
-        is_under = any(name in engines for name in graph.reach(vertex, graph.outputs))
-        if is_under or not is_row_wise_query(node.query, node.inputs):
-            side = "under a pattern or window" if is_under else "over rows that go on for ever"
-            raise NotSupportedYet(
-                f"a join, grouping, sorting or subquery {side} in a continuous query",
-                hint="give the stream a window: FROM s [ROWS 500], FROM s [RANGE 1 HOUR]; columns, expressions, WHERE "
-                "and UNION ALL need none",
-            )

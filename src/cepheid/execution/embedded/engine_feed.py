@@ -27,6 +27,7 @@ from cepheid.graph.query_graph import QueryGraph
 from cepheid.measurement import Counts
 
 Tables = Mapping[str, pa.Table]
+Heard = Mapping[str, int]
 Newest = Callable[[pa.Table, Tables], int]
 
 
@@ -45,23 +46,24 @@ class EngineFeed:
         vertex = vertices[0]
         nodes = [node for name in vertices if isinstance(node := graph.vertices[name], EngineNode)]
         feeds = graph.inputs(vertex)
-        self._lateness_us = lateness_us
         self._under = [_engine_under(graph, feed, below) for feed in feeds]
         self._clocks = [_make_clocks(graph, feed) for feed in feeds]
-        self._newest = [[BEGINNING] * len(clocks) for clocks in self._clocks]
+        self._streams = [_name_streams(graph, feed) for feed in feeds]
         self._names = name_columns(graph, vertex)
-        self._is_read = any(_is_read_by_engines(graph, name) for name in vertices)
+        self.is_read = any(is_read_by_engines(graph, name) for name in vertices)
         self.floor = BEGINNING  # no row that is still to come is about an event older than this
         many = len(inputs) > 1
         self._queue: RowQueue | None = None
         identity = identify_engine(graph, vertices)
+        delays_us, streams = [lateness_us] * len(inputs), [len(clocks) for clocks in self._clocks]
         self._cells = cell_meanings(graph, vertex)
         first = nodes[0]
-        if isinstance(first, RowPattern | Sequence) and _is_read_by_engines(graph, vertex):
-            self.engine = Engine([with_places(first, many)], inputs, identity=identity)
+        if isinstance(first, RowPattern | Sequence) and is_read_by_engines(graph, vertex):
+            placed: list[EngineNode] = [with_places(first, many)]
+            self.engine = Engine(placed, inputs, identity=identity, delays_us=delays_us, streams=streams)
             self._queue = RowQueue(first, many, self.engine.schemas[0])
         else:
-            self.engine = Engine(nodes, inputs, identity=identity)
+            self.engine = Engine(nodes, inputs, identity=identity, delays_us=delays_us, streams=streams)
         self.schemas = [
             pa.schema([schema.field(name) for name in node.cell_names()])
             for schema, node in zip(self.engine.schemas, nodes, strict=True)
@@ -78,13 +80,20 @@ class EngineFeed:
     def counts(self) -> Counts:
         return self.engine.counts
 
-    def push(self, inputs: list[pa.Table], tables: Tables) -> list[pa.Table]:
-        """The rows of each vertex that are settled by one more batch; `tables`: what was pushed, by stream."""
-        for clocks, newest, layout in zip(self._clocks, self._newest, inputs, strict=True):
-            newest[:] = [max(known, clock(layout, tables)) for known, clock in zip(newest, clocks, strict=True)]
-        rows = self.engine.push(inputs, min(map(self._reached, range(len(inputs)))))
+    def push(self, inputs: list[pa.Table], tables: Tables, heard: Heard) -> list[pa.Table]:
+        """The rows of each vertex that are settled by one more batch; `tables`: what was pushed, by stream; `heard`: of
+        some streams, that no event older than this will come."""
+        gate = self.engine.gate
+        for number, (under, layout) in enumerate(zip(self._under, inputs, strict=True)):
+            if under is None:
+                gate.see(number, [clock(layout, tables) for clock in self._clocks[number]])
+                if heard:
+                    gate.follow(number, min(heard.get(name, BEGINNING) for name in self._streams[number]))
+            else:
+                gate.follow(number, under.floor)
+        rows = self.engine.push(inputs)
         if self._queue is None:
-            self.floor = self.engine.floor() if self._is_read else BEGINNING
+            self.floor = self.engine.floor() if self.is_read else BEGINNING
             return self._pay(rows)
         floor = self.engine.floor()
         ready = self._queue.pass_on(rows[0], floor)
@@ -93,7 +102,7 @@ class EngineFeed:
 
     def finish(self, inputs: list[pa.Table]) -> list[pa.Table]:
         """The rows that are left, given the last events."""
-        last = zip(self.engine.push(inputs, self.engine.horizon), self.engine.finish(), strict=True)
+        last = zip(self.engine.push(inputs), self.engine.finish(), strict=True)
         rows = [pa.concat_tables(parts) for parts in last]
         return self._pay(rows) if self._queue is None else [self._queue.pass_on(rows[0], END)]
 
@@ -108,14 +117,6 @@ class EngineFeed:
         late, self.engine.late = self.engine.late, []
         return name_events(pa.concat_tables([self.engine.layout.empty_table(), *late]), self._names)
 
-    def _reached(self, number: int) -> int:
-        """How far time has come for an input."""
-        under = self._under[number]
-        if under is not None:
-            return under.floor
-        newest = min(self._newest[number])
-        return newest if newest == BEGINNING else newest - self._lateness_us
-
     # --- snapshots ---------------------------------------------------------------------------------------
     def write_state(self) -> tuple[dict[str, Any], list[bytes]]:
         """What the engine knows: a header for JSON, and parts."""
@@ -129,7 +130,7 @@ class EngineFeed:
             "cells": self._cells if queued else {},
             "horizon": kept.horizon,
             "arrivals": kept.arrivals,
-            "newest": self._newest,
+            "newest": self.engine.gate.newest,
             "floor": self.floor,
             "counts": self.counts.as_dict(),
         }
@@ -158,7 +159,7 @@ class EngineFeed:
         engine.late = [engine.identity.fit_events(late, columns, engine.layout) for late in others]
         held, kept = self.counts.held, self.counts.kept
         self.engine.counts = Counts(**{**header["counts"], "held": held, "kept": kept})
-        self._newest, self.floor = [list(each) for each in header["newest"]], header["floor"]
+        self.engine.gate.newest, self.floor = [list(each) for each in header["newest"]], header["floor"]
 
     def _take_waiting(self, waiting: pa.Table, stored: Mapping[str, str]) -> None:
         """Rows that waited to be read in order; cells may have other names now."""
@@ -183,7 +184,7 @@ def _reads_engines(graph: QueryGraph, vertex: str) -> bool:
     return any(isinstance(graph.vertices[name], EngineNode) for name in below)
 
 
-def _is_read_by_engines(graph: QueryGraph, vertex: str) -> bool:
+def is_read_by_engines(graph: QueryGraph, vertex: str) -> bool:
     above = [name for name in graph.reach(vertex, graph.outputs) if name != vertex]
     return any(isinstance(graph.vertices[name], EngineNode) for name in above)
 
@@ -210,4 +211,9 @@ def _make_clocks(graph: QueryGraph, feed: str) -> list[Newest]:
 
 
 def _make_clock(stream: str, column: str) -> Newest:
-    return lambda _, tables: newest_time(tables[stream].column(column))
+    return lambda _, tables: newest_time(tables[stream].column(column)) if stream in tables else BEGINNING
+
+
+def _name_streams(graph: QueryGraph, feed: str) -> list[str]:
+    """The streams whose own time orders an input; where it is computed, nobody outside can say how far it has come."""
+    return [source.name for source, _ in trace_columns(graph, feed, "_time") or []] or [""]

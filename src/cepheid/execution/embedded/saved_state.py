@@ -13,6 +13,9 @@ from typing import Any, Literal
 
 from cepheid.errors import SnapshotMismatch
 from cepheid.execution.blob import read_blob, write_blob
+from cepheid.graph.node import EngineNode
+from cepheid.graph.operators import Sink
+from cepheid.graph.query_graph import QueryGraph
 
 OnChange = Literal["refuse", "restart"]
 Vertices = Mapping[str, str]  # by digest: what people are told
@@ -64,9 +67,11 @@ class SavedState:
             parts = parts[told["parts"] :]
         return SavedState(header["queries"], engines)
 
-    def find(self, digest: str) -> int | None:
-        """The number of the engine that knows the vertex."""
-        return next((number for number, engine in enumerate(self.engines) if digest in engine.digests), None)
+    def find(self, digest: str, query: str | None = None) -> int | None:
+        """The number of the engine that knows the vertex; if several do, of the one that this query had."""
+        found = [number for number, engine in enumerate(self.engines) if digest in engine.digests]
+        own = [number for number in found if query in self.engines[number].header.get("queries", ())]
+        return next(iter(own or found), None)
 
     def compare(self, queries: Mapping[str, Vertices], on_change: OnChange) -> Restored:
         """What becomes of each query; queries: those that are opened now."""
@@ -83,6 +88,19 @@ class SavedState:
                 raise _describe_change(name, self.queries[name], vertices)
         dropped = tuple(name for name in self.queries if name not in queries)
         return Restored(kept=tuple(kept), empty=tuple(empty), restarted=tuple(restarted), dropped=dropped)
+
+
+def list_stateful(graph: QueryGraph) -> dict[str, dict[str, str]]:
+    """By query: the digests of the vertices that remember, and what people are told of each."""
+    return {
+        node.query: {
+            graph.digests[name]: f"{name}: {graph.vertices[name].describe()}"
+            for name in graph.reach(vertex, graph.inputs)
+            if isinstance(graph.vertices[name], EngineNode)
+        }
+        for vertex, node in graph.vertices.items()
+        if isinstance(node, Sink)
+    }
 
 
 def write_saved_state(queries: Mapping[str, Vertices], engines: list[SavedEngine]) -> bytes:

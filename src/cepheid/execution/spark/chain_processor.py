@@ -1,6 +1,6 @@
-"""The stateful stage of a chain: one continuous query, whose snapshot is the state.
+"""The stateful stage of a chain: one continuous query for each key group, whose snapshot is the state.
 
-    index    ValueState    version and number of pieces
+    index    ValueState    version, number of pieces, timer
     pieces   MapState      number -> bytes of the snapshot
     late     MapState      batch -> events that came too late; kept in the checkpoint
 
@@ -20,14 +20,16 @@ import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
+from cepheid.event_time import BEGINNING
 from cepheid.execution.blob import read_blob, write_blob, write_table
 from cepheid.execution.embedded.continuous import ContinuousQuery
 from cepheid.execution.spark.envelopes import open_envelopes
+from cepheid.execution.spark.processor import find_newest, read_horizon
 from cepheid.placement.placed_graph import PlacedGraph
 from cepheid.settings import Settings
 
 PIECE = 1 << 20  # bytes: Spark hands over values of about this size quickest
-MOST_CACHED = 4
+MOST_CACHED = 128
 
 _queries: dict[str, ContinuousQuery] = {}  # by version
 
@@ -38,10 +40,17 @@ class ChainTask:
 
     placed: PlacedGraph
     schemas: Mapping[str, pa.Schema]
-    lateness: timedelta
+    lateness_us: int
 
     def open_query(self, snapshot: bytes | None = None) -> ContinuousQuery:
-        return ContinuousQuery(self.placed, self.schemas, Settings(lateness=self.lateness), snapshot)
+        settings = Settings(lateness=timedelta(microseconds=self.lateness_us))
+        return ContinuousQuery(self.placed, self.schemas, settings, snapshot)
+
+    def hear(self, newest: list[int], watermark_ms: int) -> dict[str, int]:
+        """By stream: no event older than this will come; newest: of each, in this batch."""
+        watermark = read_horizon(watermark_ms)
+        told = zip(self.schemas, newest, strict=True)
+        return {name: max(watermark, time - self.lateness_us if time > BEGINNING else time) for name, time in told}
 
 
 class ChainProcessor(StatefulProcessor):
@@ -49,52 +58,68 @@ class ChainProcessor(StatefulProcessor):
         self._task = task
 
     def init(self, handle: StatefulProcessorHandle) -> None:
+        self._handle = handle
         self._index = handle.getValueState("index", "blob binary")
         self._pieces = handle.getMapState("pieces", "number long", "blob binary")
         self._late = handle.getMapState("late", "batch long", "blob binary")
 
     def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[pd.DataFrame]:
         frames = list(rows)
-        ports, sequences, payloads = (
-            [value for frame in frames for value in frame[name].tolist()] for name in ("port", "sequence", "payload")
+        ports, sequences, payloads, newest = (
+            [value for frame in frames for value in frame[name].tolist()]
+            for name in ("port", "sequence", "payload", "newest")
         )
         tables = open_envelopes(ports, sequences, payloads, list(self._task.schemas.values()))
+        yield self._run(tables, timerValues, find_newest(ports, newest, len(tables)))
+
+    def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[pd.DataFrame]:
+        """Nothing came for this group, but time went on: what waited may be settled now."""
+        empty = [schema.empty_table() for schema in self._task.schemas.values()]
+        yield self._run(empty, timerValues, [BEGINNING] * len(empty))
+
+    def close(self) -> None:
+        pass
+
+    def _run(self, tables: list[pa.Table], timer_values: Any, newest: list[int]) -> pd.DataFrame:
         query, stored = self._load()
         before = query.counts.as_dict()
-        cells = query.push(**dict(zip(self._task.schemas, tables, strict=True)))
+        heard = self._task.hear(newest, timer_values.getCurrentWatermarkInMs())
+        cells = query.push_heard(dict(zip(self._task.schemas, tables, strict=True)), heard)
         self._keep_late(query)
-        self._save(query, stored)
+        self._save(query, stored, timer_values)
         after = query.counts.as_dict()
         counted = {name: after[name] - before[name] for name in ("rejected", "late", "dropped")}
         counted |= {"events": sum(map(len, tables)), "rows": len(cells)}
         payload = write_table(cells) if len(cells) else None
         told = {name: [count] for name, count in counted.items()}
-        yield pd.DataFrame({**told, "payload": pd.Series([payload], dtype="object")})
+        return pd.DataFrame({**told, "payload": pd.Series([payload], dtype="object")})
 
-    def close(self) -> None:
-        pass
-
-    def _load(self) -> tuple[ContinuousQuery, int]:
-        """The query as the store tells it, and how many pieces are stored."""
+    def _load(self) -> tuple[ContinuousQuery, dict[str, Any]]:
+        """The query as the store tells it, and what is stored."""
         stored = self._index.get() if self._index.exists() else None
         if stored is None:
-            return self._task.open_query(), 0
+            return self._task.open_query(), {"pieces": 0}
         header, _ = read_blob(bytes(stored[0]))
         cached = _queries.pop(header["version"], None)
         if cached is None:
             values = [self._pieces.getValue((number,)) for number in range(header["pieces"])]
             cached = self._task.open_query(b"".join(bytes(value[0]) for value in values if value is not None))
-        return cached, header["pieces"]
+        return cached, header
 
-    def _save(self, query: ContinuousQuery, stored: int) -> None:
+    def _save(self, query: ContinuousQuery, stored: dict[str, Any], timer_values: Any) -> None:
         snapshot = query.snapshot()
         count = -(-len(snapshot) // PIECE)
         for number in range(count):
             self._pieces.updateValue((number,), (snapshot[number * PIECE : (number + 1) * PIECE],))
-        for number in range(count, stored):
+        for number in range(count, stored["pieces"]):
             self._pieces.removeKey((number,))
+        timer = int(timer_values.getCurrentProcessingTimeInMs()) + 1 if query.is_waiting() else None
         version = uuid.uuid4().hex
-        self._index.update((write_blob({"version": version, "pieces": count}, []),))
+        self._index.update((write_blob({"version": version, "pieces": count, "timer": timer}, []),))
+        if stored.get("timer") is not None:
+            self._handle.deleteTimer(stored["timer"])
+        if timer is not None:
+            self._handle.registerTimer(timer)
         if len(_queries) >= MOST_CACHED:
             _queries.pop(next(iter(_queries)))
         _queries[version] = query

@@ -1,16 +1,17 @@
-"""Windows and patterns over the rows of others, on a stream: all of them in one engine.
+"""Windows and patterns over the rows of others, on a stream: each engine runs all of them.
 
-    pack raw events into envelopes ─▶ one group ─▶ a continuous query (embedded/continuous.py) ─▶ cells of the topmost
+    raw events in envelopes ─▶ by key group ─▶ a continuous query (embedded/continuous.py) ─▶ cells of the topmost
 
 What the upper one reads is ordered by the moments of the lower one, and how far those have come is known only where
-both are: so they run together, over all events, as they do in one process.  What lies above the topmost runs in
+both are: so they run together, as they do in one process, for the key groups that an engine serves.  Where their keys
+do not part the chain as a whole (placement/chain_keys.py), there is one group.  What lies above the topmost runs in
 Spark SQL.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import timedelta
+from dataclasses import dataclass
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
@@ -18,7 +19,7 @@ from pyspark.sql import DataFrame
 from cepheid.errors import NotSupportedYet
 from cepheid.execution.spark.chain_processor import ChainProcessor, ChainTask
 from cepheid.execution.spark.direct_ingest import DirectInput, find_parquet_stream, make_reader
-from cepheid.execution.spark.engine_stage import prepare_session, run_stateful
+from cepheid.execution.spark.engine_stage import prepare_session, run_stateful, with_watermark
 from cepheid.execution.spark.envelopes import ENVELOPE_SCHEMA, make_packer
 from cepheid.execution.spark.schemas import arrow_schema, number_columns, quote_name
 from cepheid.execution.spark.watermarks import read_delay
@@ -28,10 +29,14 @@ from cepheid.graph.operators import Sink, Source
 from cepheid.graph.query_graph import QueryGraph
 from cepheid.graph.read_columns import source_columns
 from cepheid.hosts import SPARK_STREAMS
+from cepheid.placement.chain_keys import find_chain_keys
 from cepheid.placement.place_by_nature import place_by_nature
+from cepheid.settings import Settings
 
 
-def run_chain_on_stream(graph: QueryGraph, vertex: str, frames: Mapping[str, DataFrame]) -> DataFrame:
+def run_chain_on_stream(
+    graph: QueryGraph, vertex: str, frames: Mapping[str, DataFrame], settings: Settings
+) -> DataFrame:
     """The cells of the topmost stateful vertex; `frames` have watermarks."""
     lower = _take_below(graph, vertex)
     times = _find_times(lower)
@@ -40,16 +45,18 @@ def run_chain_on_stream(graph: QueryGraph, vertex: str, frames: Mapping[str, Dat
         name: pa.schema([arrow_schema(frames[name]).field(column) for column in columns])
         for name, columns in read.items()
     }
-    lateness = max(read_delay(frames[name], column) for name, column in times.items())
-    task = ChainTask(place_by_nature(lower, SPARK_STREAMS.native), schemas, timedelta(microseconds=lateness))
+    keys = find_chain_keys(lower, vertex, schemas).columns
+    lateness_us = max(read_delay(frames[name], column) for name, column in times.items())
+    task = ChainTask(place_by_nature(lower, SPARK_STREAMS.native), schemas, lateness_us)
     cells = task.open_query().schema
     prepare_session(next(iter(frames.values())).sparkSession)
     packed: DataFrame | None = None
     for port, (name, time) in enumerate(times.items()):
-        envelopes = _pack(frames[name], read[name], time, port, schemas[name])
+        packing = Packing(port, settings.key_groups if keys else 1, list(keys.get(name, ())), time, lateness_us)
+        envelopes = _pack(frames[name], read[name], schemas[name], packing)
         packed = envelopes if packed is None else packed.union(envelopes)
     assert packed is not None, "a chain reads streams"
-    return run_stateful(packed, ChainProcessor(task), cells, f"cepheid {vertex} {graph.digests[vertex]}", "none")
+    return run_stateful(packed, ChainProcessor(task), cells, f"cepheid {vertex} {graph.digests[vertex]}")
 
 
 def _take_below(graph: QueryGraph, vertex: str) -> QueryGraph:
@@ -85,11 +92,22 @@ def _columns_read(graph: QueryGraph, stream: str, known: list[str]) -> list[str]
     return source_columns(graph, source, known)
 
 
-def _pack(frame: DataFrame, columns: list[str], time: str, port: int, schema: pa.Schema) -> DataFrame:
-    """All events in envelopes of one group."""
+@dataclass(frozen=True)
+class Packing:
+    """How the events of a stream go into envelopes."""
+
+    port: int
+    groups: int
+    keys: list[str]
+    time: str
+    delay_us: int
+
+
+def _pack(frame: DataFrame, columns: list[str], schema: pa.Schema, how: Packing) -> DataFrame:
     stream = find_parquet_stream(frame)
     if stream is not None:
-        reader = make_reader(DirectInput(stream, columns, [], time), schema, port, 1, 0)
-        return stream.files(frame).mapInArrow(reader, ENVELOPE_SCHEMA)
+        reader = make_reader(DirectInput(stream, columns, [], how.time), schema, how.port, how.groups, how.keys)
+        return with_watermark(stream.files(frame).mapInArrow(reader, ENVELOPE_SCHEMA), how.delay_us)
     picked = frame.select(*map(quote_name, columns))
-    return number_columns(picked).mapInArrow(make_packer(port, 1, 0, schema, time), ENVELOPE_SCHEMA)
+    packer = make_packer(how.port, how.groups, how.keys, schema, how.time)
+    return number_columns(picked).mapInArrow(packer, ENVELOPE_SCHEMA)

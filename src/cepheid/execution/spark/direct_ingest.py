@@ -145,7 +145,7 @@ def _is_simple(node: PlanNode) -> bool:
 
 
 def make_reader(
-    direct: DirectInput, layout: pa.Schema, port: int, groups: int, keys: int
+    direct: DirectInput, layout: pa.Schema, port: int, groups: int, keys: list[str]
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """A function for mapInArrow: names of files in, envelopes out."""
     stream, nodes = direct.stream, direct.nodes

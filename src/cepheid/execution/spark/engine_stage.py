@@ -65,11 +65,16 @@ def _cell_schema(node: EngineNode, schemas: list[pa.Schema]) -> pa.Schema:
 def _pack_all(node: EngineNode, inputs: list[DataFrame], schemas: list[pa.Schema], settings: Settings) -> DataFrame:
     packed: DataFrame | None = None
     for port, (frame, schema) in enumerate(zip(inputs, schemas, strict=True)):
-        packer = make_packer(port, settings.key_groups, node.split, schema)
+        packer = make_packer(port, settings.key_groups, name_keys(node), schema)
         envelopes = number_columns(frame).mapInArrow(packer, ENVELOPE_SCHEMA)
         packed = envelopes if packed is None else packed.union(envelopes)
     assert packed is not None, "a stateful vertex has inputs"
     return packed
+
+
+def name_keys(node: EngineNode) -> list[str]:
+    """The columns of its layout that key groups are made of."""
+    return [f"_key{number}" for number in range(node.split)]
 
 
 def _read_all(
@@ -79,20 +84,20 @@ def _read_all(
     delays_us: list[int],
     settings: Settings,
 ) -> DataFrame:
-    """Envelopes straight from files.  Spark sees no event, so the watermark follows what envelopes tell."""
+    """Envelopes straight from files."""
     packed: DataFrame | None = None
     for port, (frame, reading, delay) in enumerate(zip(inputs, direct, delays_us, strict=True)):
-        reader = make_reader(reading, arrow_schema(frame), port, settings.key_groups, node.split)
-        envelopes = (
-            reading.stream.files(frame)
-            .mapInArrow(reader, ENVELOPE_SCHEMA)
-            .withColumn("moment", F.timestamp_micros("newest"))
-            .withWatermark("moment", f"{delay} microseconds")
-            .drop("moment")
-        )
+        reader = make_reader(reading, arrow_schema(frame), port, settings.key_groups, name_keys(node))
+        envelopes = with_watermark(reading.stream.files(frame).mapInArrow(reader, ENVELOPE_SCHEMA), delay)
         packed = envelopes if packed is None else packed.union(envelopes)
     assert packed is not None, "a stateful vertex has inputs"
     return packed
+
+
+def with_watermark(envelopes: DataFrame, delay_us: int) -> DataFrame:
+    """Where Spark sees no event, the watermark follows what envelopes tell."""
+    moments = envelopes.withColumn("moment", F.timestamp_micros("newest"))
+    return moments.withWatermark("moment", f"{delay_us} microseconds").drop("moment")
 
 
 def _make_runner(node: EngineNode, schemas: list[pa.Schema], cells: pa.Schema) -> Callable[[pa.Table], pa.Table]:
@@ -146,15 +151,13 @@ def prepare_session(spark: SparkSession) -> None:
         spark.conf.set(name, value)
 
 
-def run_stateful(
-    packed: DataFrame, processor: StatefulProcessor, cells: pa.Schema, name: str, time_mode: str = "processingTime"
-) -> DataFrame:
+def run_stateful(packed: DataFrame, processor: StatefulProcessor, cells: pa.Schema, name: str) -> DataFrame:
     """Envelopes through a processor of ours; `name`: of what it counts."""
     stage = packed.groupBy("label").transformWithStateInPandas(
         statefulProcessor=processor,
         outputStructType=OUTPUT_SCHEMA,
         outputMode="append",
-        timeMode=time_mode,
+        timeMode="processingTime",
     )
     counted = stage.observe(name, *(F.sum(each).alias(each) for each in COUNTED))
     return counted.select("payload").mapInArrow(_make_unpacker(cells), from_arrow_schema(cells))

@@ -25,11 +25,11 @@ MOST_ROWS = 1_000_000  # events gathered before they are packed
 Packer = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
 
-def make_packer(port: int, groups: int, keys: int, schema: pa.Schema, time: str = "_time") -> Packer:
+def make_packer(port: int, groups: int, keys: list[str], schema: pa.Schema, time: str = "_time") -> Packer:
     """A function for mapInArrow: events with the columns of `schema`, whatever they are called, in, envelopes out.
 
     The types are those of the schema, too: Spark labels times with the zone of the session, envelopes with UTC.
-    time: the column of `schema` that tells how far time has come.
+    keys, time: the columns of `schema` that tell the key group, and how far time has come.
     """
 
     def pack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -56,11 +56,11 @@ def _gather(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
         yield pa.Table.from_batches(waiting)
 
 
-def pack_table(events: pa.Table, port: int, groups: int, keys: int, sequence: int, newest: int) -> pa.RecordBatch:
+def pack_table(events: pa.Table, port: int, groups: int, keys: list[str], sequence: int, newest: int) -> pa.RecordBatch:
     """One envelope per group that has events, each keeping the order of its events."""
-    key_columns = [events.column(f"_key{number}") for number in range(keys)]
     if keys:
-        group = group_keys(key_columns, len(events), groups).astype(np.int16 if groups < 2**15 else np.int32)
+        columns = [events.column(name) for name in keys]
+        group = group_keys(columns, len(events), groups).astype(np.int16 if groups < 2**15 else np.int32)
     else:
         group = np.zeros(len(events), dtype=np.int16)  # no keys: all events belong together
     present = np.flatnonzero(np.bincount(group, minlength=1))

@@ -3,7 +3,7 @@
 relations, filters, projections        Spark SQL
 patterns, windows, joins of windows    engines in Python workers (engine_stage.py)
 windows that are a GROUP BY            Spark's own, over whole tables (native_window.py)
-one of these over the rows of another  on a stream: one engine for all of them (chain_stage.py)
+one of these over the rows of another  on a stream: engines that do all of it (chain_stage.py)
 tables of databases                    asked by Python workers (lookup_stage.py)
 """
 
@@ -18,6 +18,7 @@ from pyspark.sql import functions as F
 
 from cepheid.compiler import Compilation, Query, check_bounded, compile_query, placed_at_order
 from cepheid.errors import InvalidInput, NotSupportedYet
+from cepheid.execution.interpret import interpret
 from cepheid.execution.lookup.database import read_database_schema
 from cepheid.execution.spark.chain_stage import run_chain_on_stream
 from cepheid.execution.spark.engine_stage import run_engines_on_batch, run_engines_on_stream, warn_idle_partitions
@@ -87,11 +88,15 @@ def run_on_spark(query: Query | Mapping[str, Query], given: SparkInputs, setting
         if compilation.placed.at_engines():
             warn_idle_partitions(frames[streaming[0]].sparkSession, settings.key_groups)
     with placed_at_order(compilation):
-        return _GraphRun(compilation.placed, given, settings).make_result()
+        host = SparkHost(compilation.placed, given, settings)
+        (answer,) = interpret(
+            compilation.placed, host, [[vertex] for vertex in compilation.placed.at_engines()]
+        ).values()
+        return remember_rejections(answer, host.observations)
 
 
-class _GraphRun:
-    """Makes the DataFrame of each vertex that is needed, once."""
+class SparkHost:
+    """Rows are DataFrames."""
 
     def __init__(self, placed: PlacedGraph, given: SparkInputs, settings: Settings) -> None:
         self._graph = placed.graph
@@ -99,36 +104,34 @@ class _GraphRun:
         self._frames = add_watermarks(placed, given.frames, settings)
         self._databases = given.databases
         self._settings = settings
-        self._made: dict[str, DataFrame] = {}
-        self._observations: list[Observation] = []
+        self.observations: list[Observation] = []  # who counts the events that are rejected
 
-    def make_result(self) -> DataFrame:
-        (sink,) = self._graph.of_role("consumer")
-        (answer,) = self._graph.inputs(sink)
-        return remember_rejections(self._make(answer), self._observations)
+    def runs_whole(self, vertex: str) -> bool:
+        """A chain over streams runs in engines that do all of it."""
+        return vertex in self._chained and self._reads_streams(vertex)
 
-    def _make(self, vertex: str) -> DataFrame:
-        if vertex not in self._made:
-            self._made[vertex] = self._run(vertex)
-        return self._made[vertex]
+    def run_whole(self, vertex: str) -> DataFrame:
+        return run_chain_on_stream(self._graph, vertex, self._frames, self._settings)
 
-    def _run(self, vertex: str) -> DataFrame:
-        graph, node = self._graph, self._graph.vertices[vertex]
-        if vertex in self._chained and self._reads_streams(vertex):
-            return run_chain_on_stream(graph, vertex, self._frames)
-        inputs = [self._make(source) for source in graph.inputs(vertex)]
-        match node:
-            case Source(name=name):
-                columns = source_columns(graph, vertex, self._frames[name].columns)
-                return self._frames[name].select(*(F.col(quote_name(column)) for column in columns))
-            case EngineNode():
-                if any(frame.isStreaming for frame in inputs):
-                    return run_engines_on_stream(graph, vertex, node, inputs, self._frames, self._settings)
-                return run_engines_on_batch(node, inputs, self._settings, self._observations)
-            case TableJoin(table=table):
-                return run_lookup(node, inputs[0], self._databases[table])
-            case HostWindow():
-                return run_native_window(node, inputs[0], self._observations)
+    def read_source(self, vertex: str, node: Source) -> DataFrame:
+        frame = self._frames[node.name]
+        columns = source_columns(self._graph, vertex, frame.columns)
+        return frame.select(*(F.col(quote_name(column)) for column in columns))
+
+    def run_engine(self, vertices: list[str], inputs: list[DataFrame]) -> list[DataFrame]:
+        (vertex,) = vertices
+        node = self._graph.vertices[vertex]
+        assert isinstance(node, EngineNode), f"{vertex} runs in an engine"
+        if any(frame.isStreaming for frame in inputs):
+            return [run_engines_on_stream(self._graph, vertex, node, inputs, self._frames, self._settings)]
+        return [run_engines_on_batch(node, inputs, self._settings, self.observations)]
+
+    def look_up(self, vertex: str, node: TableJoin, rows: DataFrame) -> DataFrame:
+        return run_lookup(node, rows, self._databases[node.table])
+
+    def run_relational(self, vertex: str, node: PlanNode, inputs: list[DataFrame]) -> DataFrame:
+        if isinstance(node, HostWindow):
+            return run_native_window(node, inputs[0], self.observations)
         return run_relational(node, inputs)
 
     def _reads_streams(self, vertex: str) -> bool:

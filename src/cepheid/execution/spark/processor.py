@@ -47,7 +47,7 @@ class EngineTask:
     names: dict[str, str]
 
     def make_engine(self) -> Engine:
-        return Engine([self.node], self.schemas, identity=self.identity)
+        return Engine([self.node], self.schemas, identity=self.identity, delays_us=self.delays_us)
 
 
 class EngineProcessor(StatefulProcessor):
@@ -75,21 +75,22 @@ class EngineProcessor(StatefulProcessor):
             sequences += frame["sequence"].tolist()
             payloads += frame["payload"].tolist()
         tables = open_envelopes(ports, sequences, payloads, self._schemas)
-        yield self._run(int(key[0]), tables, timerValues, find_horizon(ports, newest, self._task.delays_us))
+        yield self._run(int(key[0]), tables, timerValues, find_newest(ports, newest, len(self._schemas)))
 
     def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[pd.DataFrame]:
         """Nothing came for this group, but time went on: what waited may be settled now."""
         empty = [schema.empty_table() for schema in self._schemas]
-        yield self._run(int(key[0]), empty, timerValues)
+        yield self._run(int(key[0]), empty, timerValues, [])
 
     def close(self) -> None:
         pass
 
-    def _run(self, group: int, tables: list[pa.Table], timer_values: Any, own_horizon: int = BEGINNING) -> pd.DataFrame:
+    def _run(self, group: int, tables: list[pa.Table], timer_values: Any, newest: list[int]) -> pd.DataFrame:
         engine, stored, header = self._load(group)
         before = engine.counts.as_dict()
-        horizon = max(own_horizon, read_horizon(timer_values.getCurrentWatermarkInMs()))
-        (cells,) = engine.push(tables, horizon)
+        for port, time in enumerate(newest):
+            engine.gate.see(port, [time])
+        (cells,) = engine.push(tables, read_horizon(timer_values.getCurrentWatermarkInMs()))
         self._keep_late(engine)
         self._save(group, engine, stored, header.get("timer"), timer_values)
         after = engine.counts.as_dict()
@@ -147,16 +148,13 @@ def read_horizon(watermark_ms: int) -> int:
     return watermark_ms * 1000 if watermark_ms > 0 else BEGINNING
 
 
-def find_horizon(ports: list[int], newest: list[int], delays_us: list[int]) -> int:
-    """The horizon that the events of this batch make: what Spark's watermark will be after it, or less.
+def find_newest(ports: list[int], newest: list[int], count: int) -> list[int]:
+    """The newest time of each of `count` inputs in this batch, BEGINNING where nothing came.
 
-    So rows are settled in the batch that settles them, not one later.  With several streams the slowest counts;
-    a stream that sent nothing leaves it to Spark's watermark.
+    With it the gate is as far as Spark's watermark will be after the batch, or less; so rows are settled in the batch
+    that settles them, not one later.  The watermark speaks for streams that were silent.
     """
-    reached = [
+    return [
         max((time for port, time in zip(ports, newest, strict=True) if port == number), default=BEGINNING)
-        for number in range(len(delays_us))
+        for number in range(count)
     ]
-    if BEGINNING in reached:
-        return BEGINNING
-    return min(time - delay for time, delay in zip(reached, delays_us, strict=True))

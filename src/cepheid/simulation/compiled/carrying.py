@@ -14,7 +14,7 @@ from cepheid.simulation.compiled.pool import FREE, LEFT, NONE, Pool, free_node, 
 from cepheid.simulation.compiled.tables import Tables
 from cepheid.simulation.layout import WINDOW
 
-KEPT_OF_VERTICES = ("has_begun", "ipe", "total", "busy_until", "blocked_until")
+KEPT_OF_VERTICES = ("has_begun", "total", "busy_until", "blocked_until")
 KEPT_OF_EDGES = ("selectivity", "queue", "limit", "under_way")
 KEPT_OF_PLACES = ("last_asked", "halted_until", "overhead", "next_trigger", "first_message", "last_message")
 

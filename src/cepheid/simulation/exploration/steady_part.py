@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from cepheid.deployment import Alter, Deploy, Retire
 from cepheid.simulation.layout import Layout
 from cepheid.simulation.outcome import Outcome
 from cepheid.simulation.reference.schedulers import find_scheduler
@@ -89,14 +90,29 @@ def _choose_span(scenario: Scenario, minutes: int) -> _Span:
 def _rate_within(scenario: Scenario, layout: Layout, vertex: int, span: _Span) -> float:
     """Events per second, over the whole span; none come while the query is not deployed."""
     arrivals = layout.arrivals(vertex)
-    deployed_s, retired_s = 0.0, math.inf
-    for change in scenario.changes:
-        if change.query == layout.instances[vertex].query:
-            deployed_s = change.at_s - scenario.tick_s if change.action == "deploy" else deployed_s
-            retired_s = change.at_s - scenario.tick_s if change.action == "retire" else retired_s
+    deployed_s, retired_s = _find_lifetime(scenario, layout, vertex) if scenario.actions else (0.0, math.inf)
     start_s, end_s = (min(max(each, deployed_s), retired_s) for each in (span.start_s, span.end_s))
     came = [arrivals.mean_rate(each) * each if each > 0.0 else 0.0 for each in (start_s, end_s)]
     return max(came[1] - came[0], 0.0) / span.seconds
+
+
+def _find_lifetime(scenario: Scenario, layout: Layout, vertex: int) -> tuple[float, float]:
+    """When its query began and ended, in seconds of the run; a version that was altered ends where the next begins."""
+    owner = next(query for query in scenario.queries if query.name == layout.instances[vertex].query)
+    version = [query.name for query in scenario.queries if query.title == owner.title].index(owner.name)
+    timed = [(each.at_s - scenario.tick_s, each.action) for each in scenario.actions]
+    alters = sorted(at_s for at_s, action in timed if isinstance(action, Alter) and action.name == owner.title)
+    began_s, ended_s = 0.0, math.inf
+    for at_s, action in timed:
+        if isinstance(action, Deploy) and action.name == owner.title:
+            began_s = at_s
+        if isinstance(action, Retire) and action.name == owner.title:
+            ended_s = at_s
+    if 0 < version <= len(alters):
+        began_s = alters[version - 1]
+    if version < len(alters) and not layout.deployed[vertex]:
+        ended_s = alters[version]
+    return began_s, ended_s
 
 
 def _tolerance(scenario: Scenario, layout: Layout, sources: list[int], due: float, lag_s: float, span: _Span) -> float:

@@ -66,6 +66,8 @@ class ReferenceEngine:
             self.members.append(self._make_member(vertex))
         for member in self.members:
             member.part, member.whole = float(layout.part[member.number]), float(layout.whole[member.number])
+            self._connect_outputs(member)
+            member.run.ipe = layout.instances[member.number].vertex.ipe
         for place in range(len(self.placements), len(layout.order)):
             self.placements.append(self._make_placement(place))
         for place, placement in enumerate(self.placements):
@@ -248,6 +250,12 @@ class ReferenceEngine:
         else:
             run = OperatorRun(vertex.ipe, takes, sends, width)
         return Member(number, run, inputs, outputs)
+
+    def _connect_outputs(self, member: Member) -> None:
+        """Queries that come and go read what is there already."""
+        member.outputs = self.layout.outputs_of[member.number]
+        if not isinstance(member.run, ConsumerRun):
+            member.run.outputs.channels = [self.channels[edge] for edge in member.outputs]
 
     def _begin_producers(self, tick: int) -> None:
         """Producers and windows that run from now on: the first time that they are placed, their time begins."""

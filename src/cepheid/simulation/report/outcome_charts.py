@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
+from cepheid.deployment import describe_action
 from cepheid.simulation.report.charts import (
     MOST_LINES,
     ChartLine,
@@ -18,14 +19,15 @@ from cepheid.simulation.report.charts import (
 )
 from cepheid.simulation.report.digest import Consumers, Digest, Machines, Vertices
 from cepheid.simulation.report.quantities import clean_name, write_count, write_duration, write_share, write_short
-from cepheid.simulation.scenario import ScenarioChange
+from cepheid.simulation.scenario import Scenario
 
 LONGEST_NAME = 44  # letters beside a chart
+LONGEST_MARK = 25  # letters at a moment
 Value = TypeVar("Value")
 FAR_APART = 30.0  # latencies that differ more are drawn in decades
 
 
-def chart_latency(digest: Digest, changes: Sequence[ScenarioChange]) -> LineChart:
+def chart_latency(digest: Digest, scenario: Scenario) -> LineChart:
     """A line for each consumer, or, if they are many, the median and all around it."""
     rows = _choose_rows(digest)
     spreads = [[(x, row.latency_in(minute)) for x, minute in _place_minutes(digest)] for row in rows]
@@ -48,11 +50,11 @@ def chart_latency(digest: Digest, changes: Sequence[ScenarioChange]) -> LineChar
         lines=lines,
         logarithmic=max(known, default=1.0) > FAR_APART * min(known, default=1.0) > 0.0,
         ticks=digest.minutes,
-        moments=_mark_changes(changes),
+        moments=_mark_changes(scenario),
     )
 
 
-def chart_throughput(digest: Digest, changes: Sequence[ScenarioChange]) -> LineChart:
+def chart_throughput(digest: Digest, scenario: Scenario) -> LineChart:
     rows = _choose_rows(digest)
     achieved = [
         ChartLine(
@@ -70,7 +72,7 @@ def chart_throughput(digest: Digest, changes: Sequence[ScenarioChange]) -> LineC
         across="minute",
         lines=[*achieved, *offered],
         ticks=digest.minutes,
-        moments=_mark_changes(changes),
+        moments=_mark_changes(scenario),
     )
 
 
@@ -160,9 +162,8 @@ def _choose_unit(latencies_ms: Sequence[float]) -> tuple[float, str]:
     return (6e4, "min") if most >= 1.2e5 else (1e3, "s") if most >= 1e3 else (1.0, "ms")
 
 
-def _mark_changes(changes: Sequence[ScenarioChange]) -> list[Moment]:
+def _mark_changes(scenario: Scenario) -> list[Moment]:
     """A point of a chart is a whole minute, drawn at its number: so half a minute further left."""
-    return [
-        Moment(each.at_s / 60.0 - 0.5, f"{each.action} {clean_name(each.vertex or each.query or each.vm, 18)}".strip())
-        for each in changes
-    ]
+    happens = [(each.at_s, f"fail {each.machine}") for each in scenario.failures]
+    happens += [(each.at_s, describe_action(each.action)) for each in scenario.actions]
+    return [Moment(at_s / 60.0 - 0.5, clean_name(name, LONGEST_MARK)) for at_s, name in sorted(happens)]

@@ -47,7 +47,7 @@ def describe_outcome(outcome: Outcome) -> tuple[str, list[str]]:
     """The title of the page, and its parts."""
     scenario, digest = outcome.scenario, digest_outcome(outcome, MOST_ROWS)
     title = name_run(scenario)
-    by_minute = [chart_latency(digest, scenario.changes), chart_throughput(digest, scenario.changes)]
+    by_minute = [chart_latency(digest, scenario), chart_throughput(digest, scenario)]
     sections = [
         write_title(title),
         write_note(describe_settings(scenario)),
@@ -79,7 +79,8 @@ def describe_settings(scenario: Scenario) -> str:
         f"allocation {clean_name(scenario.allocation)}",
     ]
     parts += [f"{scenario.iterations} iterations"] if scenario.iterations != 1 else []
-    parts += [_count(len(scenario.changes), "change") + " while running"] if scenario.changes else []
+    changes = len(scenario.actions) + len(scenario.failures)
+    parts += [_count(changes, "change") + " while running"] if changes else []
     return ", ".join(parts) + "."
 
 

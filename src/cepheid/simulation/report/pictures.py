@@ -32,8 +32,7 @@ MOST_ROWS = 24
 def draw_outcome(outcome: Outcome, path: Path) -> None:
     """Write the picture, as the kind of file that the path's ending names."""
     digest = digest_outcome(outcome, MOST_ROWS)
-    changes = outcome.scenario.changes
-    rows = [[lay_out_chart(each) for each in (chart_throughput(digest, changes), chart_latency(digest, changes))]]
+    rows = [[lay_out_chart(draw(digest, outcome.scenario)) for draw in (chart_throughput, chart_latency)]]
     maps = [lay_out_chart(each) for each in (map_queues(digest), map_utilisation(digest)) if each is not None]
     rows += [maps] if all(each.width <= WIDTH for each in maps) else [[each] for each in maps]
     draw_png(name_run(outcome.scenario), describe_settings(outcome.scenario), rows, path)

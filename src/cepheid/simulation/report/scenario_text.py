@@ -11,14 +11,16 @@ from collections.abc import Mapping
 from dataclasses import MISSING, Field, fields, is_dataclass
 from typing import Any
 
+from cepheid.deployment import Action, describe_action
 from cepheid.simulation.arrivals import ARRIVALS
 from cepheid.simulation.arrivals.randomised import Randomised
 from cepheid.simulation.arrivals.replay import Replay
 from cepheid.simulation.arrivals.uniform import Uniform
 from cepheid.simulation.scenario import Datacentre, Query, Scenario, ScenarioVertex
+from cepheid.simulation.scenarios.change_tables import list_changes
 
 MOST_QUERIES = 40
-TABLES = {"queries", "vms", "datacentres", "links", "changes", "micro_batch"}
+TABLES = {"queries", "vms", "datacentres", "links", "failures", "actions", "planner", "micro_batch"}
 FILE_NAMES = {"limits_output": "limit_output"}  # where the file says it in other words than the record
 
 
@@ -33,14 +35,21 @@ def write_scenario(scenario: Scenario, most_queries: int = MOST_QUERIES) -> str:
     ]
     blocks += _count_rest("machines", len(scenario.vms) - most_queries)
     blocks += [_write_table("[[link]]", _list_entries(each)) for each in scenario.links]
-    blocks += [_write_query(each) for each in scenario.queries[:most_queries]]
-    blocks += _count_rest("queries", len(scenario.queries) - most_queries)
-    blocks += [_write_table("[[change]]", _list_entries(each)) for each in scenario.changes]
+    queries = [each for each in scenario.queries if not each.version_of]  # others came of altering them
+    blocks += [_write_query(each) for each in queries[:most_queries]]
+    blocks += _count_rest("queries", len(queries) - most_queries)
+    blocks += [_write_change(at_s, change) for at_s, change in list_changes(scenario)]
     return "\n\n".join(blocks) + "\n"
 
 
 def _count_rest(what: str, rest: int) -> list[str]:
     return [f"# and {rest:,} more {what}"] if rest > 0 else []
+
+
+def _write_change(at_s: float, change: Mapping[str, Any] | Action) -> str:
+    if isinstance(change, Mapping):
+        return _write_table("[[change]]", {"at_s": at_s, **change})
+    return f"# at {at_s:g} s: {json.dumps(describe_action(change))}, for which a file has no words"
 
 
 def _write_datacentre(datacentre: Datacentre) -> str:

@@ -4,21 +4,22 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from cepheid.application import Application, compile_application, read_application
+from cepheid.application import Application, Endpoints, compile_application, make_catalog, read_application
 from cepheid.cost.profile_file import read_profile
 from cepheid.errors import CepheidError, InvalidInput
 from cepheid.language.expressions.host_types import Describe
 from cepheid.simulation.arrivals import ArrivalProcess, make_arrivals
 from cepheid.simulation.scenario import Scenario
-from cepheid.simulation.scenarios.graph_scenario import scenario_of_graph
+from cepheid.simulation.scenarios.graph_planner import plan_scenario
+from cepheid.simulation.scenarios.graph_scenario import GraphSetting
 
 
-def scenario_of_application(path: Path, describe: Describe) -> Scenario:
-    """describe: tells the types of SQL; the embedded host has one (execution/embedded/relations.py)."""
-    application = read_application(path)
-    placed = compile_application(application, describe).placed
-    return scenario_of_graph(
-        placed,
+def scenario_of_application(path: Path, describe: Describe, endpoints: Endpoints) -> Scenario:
+    """describe: tells the types of SQL; the embedded host has one (execution/embedded/relations.py).  endpoints: know
+    sources and sinks (execution/endpoints.py); of sinks only that they are known, for nothing is written."""
+    application = read_application(path, endpoints)
+    compilation = compile_application(application, describe)
+    setting = GraphSetting(
         _make_rates(application),
         None if application.profile is None else read_profile(application.profile),
         application.cluster,
@@ -28,6 +29,7 @@ def scenario_of_application(path: Path, describe: Describe) -> Scenario:
             name: query.selectivity for name, query in application.queries.items() if query.selectivity is not None
         },
     )
+    return plan_scenario(compilation.placed, compilation.host, make_catalog(application, describe), setting)
 
 
 def _make_rates(application: Application) -> dict[str, ArrivalProcess]:

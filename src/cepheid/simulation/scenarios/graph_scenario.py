@@ -10,7 +10,7 @@ machine with the processors of the cluster, batch by batch: as Spark does, and a
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from cepheid.application import Cluster
@@ -47,20 +47,51 @@ def scenario_of_graph(
     it has a vertex of one, what the others cost is in there; those of other queries cost what their kind does
     (default_costs.py).  settings: fields of the scenario that are to be otherwise.  keys: how many different keys a
     source has, or its columns have.  selectivities: by query, rows that come out for each event that comes in."""
-    cluster = cluster or Cluster()
-    if profile is not None and profile.host != cluster.host:
-        raise InvalidInput(
-            f'the profile was measured on the host "{profile.host}", the cluster is "{cluster.host}"',
-            hint=f"calibrate with --host {cluster.host}",
-        )
-    base = _make_base(cluster, profile, settings or {})
-    graph = placed.graph
-    flow = GraphFlow(graph, rates, profile, keys or {}, base.duration_s)
+    given = GraphSetting(rates, profile, cluster or Cluster(), settings or {}, keys or {}, selectivities or {})
+    return make_scenario(placed, given)
+
+
+def make_scenario(placed: PlacedGraph, given: GraphSetting) -> Scenario:
+    return replace(given.make_base(), queries=_part_queries(placed.graph, model_graph(placed, given)))
+
+
+@dataclass(frozen=True)
+class GraphSetting:
+    """What a graph is simulated with: see `scenario_of_graph`."""
+
+    rates: Mapping[str, ArrivalProcess]
+    profile: Profile | None
+    cluster: Cluster
+    settings: Mapping[str, Any]
+    keys: Keys
+    selectivities: Mapping[str, float]
+
+    def make_base(self) -> Scenario:
+        """The scenario without its queries."""
+        if self.profile is not None and self.profile.host != self.cluster.host:
+            raise InvalidInput(
+                f'the profile was measured on the host "{self.profile.host}", the cluster is "{self.cluster.host}"',
+                hint=f"calibrate with --host {self.cluster.host}",
+            )
+        return _make_base(self.cluster, self.profile, self.settings)
+
+
+@dataclass(frozen=True)
+class GraphModel:
+    """The vertices of a graph as those of scenarios, and the selectivity between each two that are joined."""
+
+    vertices: Mapping[str, ScenarioVertex]
+    selectivity: Mapping[tuple[str, str], float]
+
+
+def model_graph(placed: PlacedGraph, given: GraphSetting) -> GraphModel:
+    base, graph = given.make_base(), placed.graph
+    flow = GraphFlow(graph, given.rates, given.profile, given.keys, base.duration_s)
     overrides: dict[str, float] = {}
-    for query, wanted in (selectivities or {}).items():
+    for query, wanted in given.selectivities.items():
         overrides |= flow.fit_query(query, wanted, overrides)
     models = flow.flow_through(overrides)[0]
-    costs = _find_costs(placed, models, profile, cluster, base.scheduler == "micro_batch")
+    costs = _find_costs(placed, models, given.profile, given.cluster, base.scheduler == "micro_batch")
     vertices = {}
     for name, model in models.items():
         node = graph.vertices[name]
@@ -68,17 +99,24 @@ def scenario_of_graph(
             id=name,
             kind=model.kind,
             ipe=costs[name],
-            arrivals=rates[node.name] if isinstance(node, Source) else None,
+            arrivals=given.rates[node.name] if isinstance(node, Source) else None,
             window_s=model.window_s,
             advance_s=model.advance_s,
             output=model.output,
             limits_output=False,
         )
-    return replace(base, queries=_part_queries(graph, vertices, models))
+    # A vertex that reads another twice (a self-join) has one queue for it here, with twice the events
+    selectivity: dict[tuple[str, str], float] = {}
+    for edge in graph.edges:
+        each = max(models[edge.source].selectivity, LEAST_SELECTIVITY)
+        pair = (edge.source, edge.target)
+        selectivity[pair] = selectivity.get(pair, 0.0) + each
+    return GraphModel(vertices, selectivity)
 
 
 def _make_base(cluster: Cluster, profile: Profile | None, settings: Mapping[str, Any]) -> Scenario:
-    known = {field.name for field in fields(Scenario)} - {"queries", "vms", "datacentres", "links", "changes"}
+    others = {"queries", "vms", "datacentres", "links", "failures", "actions", "planner"}
+    known = {field.name for field in fields(Scenario)} - others
     for name in settings:
         if name not in known:
             raise InvalidInput(f'a simulation has no setting "{name}"', hint=suggest_name(name, sorted(known)))
@@ -145,9 +183,7 @@ def _find_unsplit(placed: PlacedGraph) -> set[str]:
     return {name for name in chained.at_engines() if not chained.places[name].parallel_by}
 
 
-def _part_queries(
-    graph: QueryGraph, vertices: Mapping[str, ScenarioVertex], models: Mapping[str, VertexModel]
-) -> tuple[Query, ...]:
+def _part_queries(graph: QueryGraph, model: GraphModel) -> tuple[Query, ...]:
     owner: dict[str, str] = {}
     names = []
     for sink, node in graph.vertices.items():
@@ -155,19 +191,13 @@ def _part_queries(
             names.append(node.query)
             for name in graph.reach(sink, graph.inputs):
                 owner.setdefault(name, node.query)
-    # A vertex that reads another twice (a self-join) has one queue for it here, with twice the events
-    selectivity: dict[tuple[str, str], float] = {}
-    for edge in graph.edges:
-        each = max(models[edge.source].selectivity, LEAST_SELECTIVITY)
-        pair = (edge.source, edge.target)
-        selectivity[pair] = selectivity.get(pair, 0.0) + each
     return tuple(
         Query(
             name=query,
-            vertices=tuple(vertices[name] for name in graph.order if owner.get(name) == query),
+            vertices=tuple(model.vertices[name] for name in graph.order if owner.get(name) == query),
             edges=tuple(
                 ScenarioEdge(source if owner[source] == query else f"{owner[source]}.{source}", target, share)
-                for (source, target), share in selectivity.items()
+                for (source, target), share in model.selectivity.items()
                 if owner.get(target) == query
             ),
             placement={name: MACHINE for name in graph.order if owner.get(name) == query},

@@ -8,22 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 
+from cepheid.deployment import AddMachine, Alter, Deploy, Move, RemoveMachine, Retire, Scale, describe_action
 from cepheid.errors import InvalidScenario, Where, suggest_name
 from cepheid.simulation.reference.schedulers import find_scheduler
 from cepheid.simulation.scenario import MicroBatch, Query, Scenario, ScenarioVertex
 
 MOST_TICKS = 20_000_000  # the engines keep a few numbers for each of them
 MOST_SLOTS = 1_000_000
-# What each change has to say beside its time; what it does is described in changes.py.
-NEEDS: dict[str, tuple[str, ...]] = {
-    "deploy": ("query",),
-    "retire": ("query",),
-    "move": ("query", "vm"),
-    "fail": ("vm",),
-    "add_vm": ("vm",),
-    "remove_vm": ("vm",),
-    "resize": ("vm", "pes"),
-}
 Node = tuple[str, str]  # query and vertex
 
 
@@ -49,7 +40,7 @@ def check_scenario(scenario: Scenario) -> None:
             if vertex.kind == "window":
                 _check_window(scenario, query, vertex, ("query", place, "vertices", number))
     _check_edges(scenario)
-    _check_changes(scenario)
+    _check_actions(scenario)
     _check_fidelity(scenario)
 
 
@@ -72,7 +63,7 @@ def _beyond_cepsim(scenario: Scenario) -> Iterator[tuple[str, Where]]:
         yield "micro-batches", ("micro_batch",)
     if scenario.links:
         yield "links", ("link", 0)
-    if scenario.changes:
+    if scenario.actions or scenario.failures:
         yield "changes while it runs", ("change", 0)
     for place, query in enumerate(scenario.queries):
         for number, vertex in enumerate(query.vertices):
@@ -239,23 +230,31 @@ def _check_no_cycle(scenario: Scenario, after: Mapping[Node, list[Node]], inputs
     )
 
 
-def _check_changes(scenario: Scenario) -> None:
-    queries = {query.name: query for query in scenario.queries}
-    vms = [vm.name for vm in scenario.vms]
-    for place, change in enumerate(scenario.changes):
-        title, where = f'change {place + 1} ("{change.action}")', ("change", place)
-        for key in NEEDS[change.action]:
-            if not getattr(change, key):
-                needed = " and ".join(NEEDS[change.action])
-                raise InvalidScenario(f'{title} lacks the key "{key}"', where=where, hint=f"this action needs {needed}")
-        if change.query and change.query not in queries:
-            raise _unknown("query", change.query, queries, (*where, "query"), title)
-        if change.vm and change.vm not in vms:
-            raise _unknown("machine", change.vm, vms, (*where, "vm"), title)
-        if change.vertex:
-            known = _ids(queries[change.query]) if change.query else []
-            if change.vertex not in known:
-                raise _unknown("vertex", change.vertex, known, (*where, "vertex"), title)
+def _check_actions(scenario: Scenario) -> None:
+    """They name what is there, or comes; a file has said where it names something else."""
+    queries = dict.fromkeys([query.title for query in scenario.queries])
+    machines = dict.fromkeys([vm.name for vm in scenario.vms])
+    for timed in sorted(scenario.actions, key=lambda timed: timed.at_s):
+        title = f"{describe_action(timed.action)} at {timed.at_s:g} s"
+        match timed.action:
+            case Deploy(name=name) if timed.action.query is not None:
+                queries[name] = None
+            case AddMachine(name=name):
+                machines[name] = None
+            case Deploy(name=query) | Alter(name=query) | Retire(name=query):
+                _check_name("query", query, queries, title)
+            case RemoveMachine(name=machine):
+                _check_name("machine", machine, machines, title)
+            case Move(query=query, machine=machine) | Scale(query=query, machine=machine):
+                _check_name("query", query, queries, title)
+                _check_name("machine", machine, machines, title)
+    for failure in scenario.failures:
+        _check_name("machine", failure.machine, machines, f"a failure at {failure.at_s:g} s")
+
+
+def _check_name(what: str, name: str, known: Iterable[str], title: str) -> None:
+    if name and name not in known:
+        raise _unknown(what, name, known, (), title)
 
 
 def _ids(query: Query) -> list[str]:

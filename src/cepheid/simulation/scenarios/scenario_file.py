@@ -6,7 +6,7 @@
     [[vm]]                name, pes, mips, ram_mb, price_per_hour, datacentre
     [[datacentre]]        name, cloud, hosts = [{ name, pes, mips, ram_mb, count }]
     [[link]]              source, target, latency_s, bandwidth_mbps, price_per_gb
-    [[change]]            at_s, action, query, vertex, vm, pes, for_s, pause_s, loses
+    [[change]]            at_s, action, query, vertex, vm, pes, for_s, pause_s, loses (change_tables.py)
     [[query]]             name, copies, vertices, edges = [[source, target, selectivity]],
                           placement = "VM" or { VM = ["vertex", ...] }
 
@@ -35,12 +35,13 @@ from cepheid.simulation.scenario import (
     MicroBatch,
     Query,
     Scenario,
-    ScenarioChange,
     ScenarioEdge,
     ScenarioVertex,
     Vm,
 )
-from cepheid.simulation.scenarios.scenario_checks import NEEDS, check_scenario
+from cepheid.simulation.scenarios.change_tables import KEYS as CHANGE_KEYS
+from cepheid.simulation.scenarios.change_tables import read_changes
+from cepheid.simulation.scenarios.scenario_checks import check_scenario
 from cepheid.toml_files.reading import parse_table, places_in, read_text
 from cepheid.toml_files.table import Table
 
@@ -54,6 +55,7 @@ KEYS_OF: dict[str, tuple[str, ...]] = {
     "consumer": COMMON,
 }
 VERTEX_KEYS = tuple(dict.fromkeys(key for keys in KEYS_OF.values() for key in keys))
+QUERY_KEYS = ("name", "copies", "vertices", "edges", "placement")
 TOP = ("simulation", "micro_batch", "vm", "datacentre", "link", "change", "query")
 SIMULATION = (
     "duration_s",
@@ -87,9 +89,12 @@ def _make_scenario(top: Table, folder: Path, fidelity: str | None) -> Scenario:
     settings = top.table("simulation", "[simulation]", SIMULATION)
     batches = top.table("micro_batch", "[micro_batch]", _names(MicroBatch))
     written = settings.choice("fidelity", FIDELITIES, "cepsim")
+    queries = tuple(_read_query(each, folder) for each in top.tables("query", "query", QUERY_KEYS))
+    vms = tuple(_read_vm(each) for each in top.tables("vm", "vm", _names(Vm)))
+    changes = read_changes(top.tables("change", "change", CHANGE_KEYS), queries, vms)
     return Scenario(
-        queries=tuple(_read_query(each, folder) for each in top.tables("query", "query", _names(Query))),
-        vms=tuple(_read_vm(each) for each in top.tables("vm", "vm", _names(Vm))),
+        queries=queries,
+        vms=vms,
         duration_s=settings.number("duration_s"),
         tick_s=settings.number("tick_s", 0.1),
         iterations=settings.whole("iterations", 1),
@@ -106,7 +111,8 @@ def _make_scenario(top: Table, folder: Path, fidelity: str | None) -> Scenario:
         micro_batch=MicroBatch(
             **{key: batches.number(key, 0.0, zero=True) for key in ("interval_s", "overhead_s", "max_events")}
         ),
-        changes=tuple(_read_change(each) for each in top.tables("change", "change", _names(ScenarioChange))),
+        failures=changes.failures,
+        actions=changes.actions,
     )
 
 
@@ -146,20 +152,6 @@ def _read_link(table: Table) -> Link:
         latency_s=table.number("latency_s", zero=True),
         bandwidth_mbps=table.number("bandwidth_mbps", 0.0, zero=True),
         price_per_gb=table.number("price_per_gb", 0.0, zero=True),
-    )
-
-
-def _read_change(table: Table) -> ScenarioChange:
-    return ScenarioChange(
-        at_s=table.number("at_s", zero=True),
-        action=cast(Any, table.choice("action", NEEDS)),
-        query=table.text("query", ""),
-        vertex=table.text("vertex", ""),
-        vm=table.text("vm", ""),
-        pes=table.whole("pes") if table.has("pes") else 0,
-        for_s=table.number("for_s", 0.0, zero=True),
-        pause_s=table.number("pause_s", 0.0, zero=True),
-        loses=cast(Any, table.choice("loses", ("queues", "nothing"), "queues")),
     )
 
 

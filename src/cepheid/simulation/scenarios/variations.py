@@ -10,10 +10,22 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from cepheid.errors import InvalidInput, suggest_name
+from cepheid.deployment import (
+    Action,
+    AddMachine,
+    Alter,
+    Deploy,
+    Move,
+    RemoveMachine,
+    Retire,
+    Scale,
+    TimedAction,
+    describe_action,
+)
+from cepheid.errors import InvalidInput, NotSupportedYet, suggest_name
 from cepheid.simulation.allocation import ALLOCATIONS
 from cepheid.simulation.reference.schedulers import SCHEDULERS
-from cepheid.simulation.scenario import Link, Query, Scenario, ScenarioChange, ScenarioEdge, ScenarioVertex
+from cepheid.simulation.scenario import Link, Query, Scenario, ScenarioEdge, ScenarioVertex
 from cepheid.simulation.scenarios.scenario_checks import check_scenario
 
 Value = int | float | str
@@ -106,11 +118,13 @@ def with_engines(scenario: Scenario, engines: int) -> Scenario:
             for centre in scenario.datacentres
         ),
         links=tuple(dict.fromkeys(_number_link(link, number, vms) for number in numbers for link in scenario.links)),
-        changes=tuple(
-            _number_change(change, number)
-            for change in scenario.changes
-            for number in (numbers if change.action != "fail" else [1])
+        failures=tuple(replace(each, machine=_numbered(each.machine, 1)) for each in scenario.failures),
+        actions=tuple(
+            TimedAction(timed.at_s, _number_action(timed.action, number, engines))
+            for timed in scenario.actions
+            for number in numbers
         ),
+        planner=None,
     )
 
 
@@ -139,11 +153,22 @@ def _number_link(link: Link, number: int, vms: set[str]) -> Link:
     return replace(link, source=source, target=target)
 
 
-def _number_change(change: ScenarioChange, number: int) -> ScenarioChange:
-    return replace(
-        change,
-        query=_numbered(change.query, number) if change.query else "",
-        vm=_numbered(change.vm, number) if change.vm else "",
+def _number_action(action: Action, number: int, engines: int) -> Action:
+    """As one of the engines sees it."""
+    match action:
+        case Deploy(query=Query()) | Alter(query=Query()):
+            assert isinstance(action.query, Query), "as the case says"
+            return replace(action, name=_numbered(action.name, number), query=_take_part(action.query, number, engines))
+        case Deploy(query=None) | Retire() | AddMachine() | RemoveMachine():
+            return replace(action, name=_numbered(action.name, number))
+        case Move():
+            return replace(action, query=_numbered(action.query, number), machine=_numbered(action.machine, number))
+        case Scale() if action.query or action.machine:
+            query, machine = (_numbered(name, number) if name else "" for name in (action.query, action.machine))
+            return replace(action, query=query, machine=machine)
+    raise NotSupportedYet(
+        f"more engines for a scenario that has the action {describe_action(action)}",
+        hint="leave the action out, or vary something else",
     )
 
 
@@ -156,7 +181,20 @@ def _scale_arrivals(vertex: ScenarioVertex, factor: float) -> ScenarioVertex:
 
 
 def _with_queries(scenario: Scenario, change: Callable[[Query], Query]) -> Scenario:
-    return replace(scenario, queries=tuple(change(query) for query in scenario.queries))
+    """Also those that are deployed later on.  A planner would not know of it, so there is none any more."""
+
+    def change_action(timed: TimedAction) -> TimedAction:
+        action = timed.action
+        if isinstance(action, Deploy | Alter) and isinstance(action.query, Query):
+            return TimedAction(timed.at_s, replace(action, query=change(action.query)))
+        return timed
+
+    return replace(
+        scenario,
+        queries=tuple(change(query) for query in scenario.queries),
+        actions=tuple(change_action(timed) for timed in scenario.actions),
+        planner=None,
+    )
 
 
 def _with_vertices(query: Query, change: Callable[[ScenarioVertex], ScenarioVertex]) -> Query:

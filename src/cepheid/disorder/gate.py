@@ -1,0 +1,97 @@
+"""The gate in front of an operator: the only owner of order, horizon and lateness.
+
+    events as they arrive ─▶ late ones set apart ─▶ held back ─▶ in order ─▶ operator
+
+The *horizon* is a promise: no event older than it will be taken any more.  It follows how far time has come on every
+input (the slowest counts) and never goes back.  An event that arrives behind the horizon is late.  Events at one time
+leave in the order of arrival; if something other than arrival decides ties (a second ORDER BY column, the order of
+streams), they leave only once their time has passed for good.
+
+The gate decides, over arrays of times; whoever has the events acts on what it says.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from cepheid.event_time import BEGINNING
+
+Int64s = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """Of events that wait, in the order of arrival: ready, bool[n], which may go (None: all of them); order, int64 over
+    those that go (None: they are in order)."""
+
+    ready: Flags | None
+    order: Int64s | None
+
+
+class Gate:
+    """delays_us: how long events of each input may be overtaken by others; streams: how many make up each input, one if
+    it is not given."""
+
+    def __init__(self, delays_us: list[int], ties_by_arrival: bool, streams: list[int] | None = None) -> None:
+        self.ties_by_arrival = ties_by_arrival
+        self.horizon = BEGINNING
+        self.arrivals = 0  # of the next event
+        self._delays_us = delays_us
+        self.newest = [[BEGINNING] * count for count in streams or [1] * len(delays_us)]
+        self._reached = [BEGINNING] * len(delays_us)
+
+    # --- time --------------------------------------------------------------------------------------------
+    def see(self, number: int, newest: list[int]) -> None:
+        """The newest times that the streams of an input have told; BEGINNING where one was silent."""
+        known = self.newest[number]
+        known[:] = map(max, known, newest)
+        slowest = min(known)
+        if slowest > BEGINNING:
+            self.follow(number, slowest - self._delays_us[number])
+
+    def follow(self, number: int, time: int) -> None:
+        """No event of an input will be older than this: so says an engine whose rows it is made of, or a heartbeat."""
+        self._reached[number] = max(self._reached[number], time)
+
+    def advance(self, horizon: int = BEGINNING) -> None:
+        """Move the horizon on as far as the inputs allow, or to where somebody who knows more says that it is."""
+        self.horizon = max(self.horizon, horizon, min(self._reached, default=BEGINNING))
+
+    # --- events ------------------------------------------------------------------------------------------
+    def find_late(self, times: Int64s) -> Flags | None:
+        """bool[n]: did the event come too late?  None: no event did.  Before there is a horizon none can."""
+        if self.horizon <= BEGINNING or not len(times) or times.min() >= self.horizon:
+            return None
+        return times < self.horizon
+
+    def number_arrivals(self, count: int) -> Int64s:
+        """int64[count]: the numbers of events that come in now."""
+        first, self.arrivals = self.arrivals, self.arrivals + count
+        return np.arange(first, self.arrivals)
+
+    def find_releasable(self, times: Int64s) -> Flags:
+        """bool[n]: is the event's place in the order settled?"""
+        return times <= self.horizon if self.ties_by_arrival else times < self.horizon
+
+    def release(self, times: Int64s, ties: list[Int64s], final: bool) -> Release:
+        """Which of the waiting events go, and in what order.  ties: what decides between events of one time, before
+        arrival; final: no more events will come."""
+        ready: Flags | None = None
+        if not final:
+            found = self.find_releasable(times)
+            if not found.all():
+                ready, times, ties = found, times[found], [each[found] for each in ties]
+        return Release(ready, sort_events(times, ties))
+
+
+def sort_events(times: Int64s, ties: list[Int64s]) -> Int64s | None:
+    """int64[n]: the order of events, which are in the order of arrival; None: they are in order already."""
+    if ties:
+        return np.lexsort([*reversed(ties), times])
+    if len(times) < 2 or bool((times[1:] >= times[:-1]).all()):
+        return None
+    return np.argsort(times, kind="stable")

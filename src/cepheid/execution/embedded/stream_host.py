@@ -1,0 +1,258 @@
+"""The embedded host over streams: every vertex is prepared once, and each push goes through what was prepared.
+
+    host.extend(placed)           over schemas: prepares filters, projections, look-ups and engines
+    host.run(tables, last)        over Arrow tables: the vertices that the pushed streams lead to, up to the consumers
+    host.drop(vertices)           what is no longer wanted
+
+The graph may grow and shrink between pushes: vertices that stay keep what they know, new ones begin empty.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict
+
+import pyarrow as pa
+
+from cepheid.errors import NotSupportedYet
+from cepheid.execution.embedded.engine_feed import EngineFeed, Heard, is_read_by_engines
+from cepheid.execution.embedded.row_wise import PreparedVertex, prepare_vertex
+from cepheid.execution.embedded.saved_state import SavedEngine, SavedState
+from cepheid.execution.interpret import interpret
+from cepheid.execution.lookup.database import DatabaseTable
+from cepheid.execution.lookup.found import Lookup
+from cepheid.execution.lookup.join_table import join_schema, join_table, open_lookup
+from cepheid.graph.node import EngineNode, PlanNode
+from cepheid.graph.operators import Relation, Sink, Source, TableJoin
+from cepheid.graph.query_graph import QueryGraph
+from cepheid.graph.read_columns import source_columns
+from cepheid.language.relations.row_wise_query import is_row_wise_query
+from cepheid.lookups import Database, Table
+from cepheid.measurement import Counts
+from cepheid.placement.placed_graph import PlacedGraph
+
+Tables = Mapping[str, pa.Table]
+
+
+class StreamHost:
+    """Rows are schemas while a graph is walked, Arrow tables at each push.
+
+    reads_whole: streams are read with all their columns, so that the schemas of vertices do not change when the graph
+    does; else with those that are needed.
+    """
+
+    def __init__(
+        self,
+        schemas: Mapping[str, pa.Schema],
+        lookups: Mapping[str, Table | Database],
+        lateness_us: int,
+        reads_whole: bool = False,
+    ) -> None:
+        self._schemas = schemas
+        self._lookups = lookups
+        self._lateness_us = lateness_us
+        self._reads_whole = reads_whole
+        self._graph = QueryGraph()  # that is walked now
+        self._saved: Mapping[str, SavedEngine] = {}  # by vertex, of that graph
+        self._made: dict[str, pa.Schema] = {}  # of every vertex that is there, in an order in which they can run
+        self._inputs: dict[str, list[str]] = {}
+        self._streams: dict[str, frozenset[str]] = {}  # by vertex: the streams that it is made of
+        self.sources: dict[str, tuple[str, list[str]]] = {}  # by vertex: the stream, and its columns that are read
+        self._others: dict[str, PreparedVertex] = {}
+        self._plans: dict[frozenset[str], list[str]] = {}  # by what is pushed: the vertices to run
+        self.feeds: dict[str, EngineFeed] = {}  # by vertex
+        self.opened: dict[str, tuple[TableJoin, Lookup]] = {}  # by vertex
+        self.results: dict[str, str] = {}  # by query: the vertex whose rows are its answer
+
+    def extend(
+        self, placed: PlacedGraph, groups: list[list[str]], saved: Mapping[str, SavedEngine] | None = None
+    ) -> dict[str, pa.Schema]:
+        """Prepare what is new in a graph; gives the schema of each of its queries' rows.  groups: vertices that share
+        engines; saved: by vertex, the state that its engine has."""
+        self._graph, self._saved = placed.graph, saved or {}
+        known = set(self._made)
+        fresh = [[vertex for vertex in group if vertex not in known] for group in groups]
+        try:
+            given = interpret(placed, self, fresh, self._made)
+        except Exception:
+            self.drop([], [vertex for vertex in self._made if vertex not in known])
+            raise
+        for vertex in self._graph.order:
+            node = self._graph.vertices[vertex]
+            inputs = self._graph.inputs(vertex)
+            if isinstance(node, Sink):
+                self.results[node.query] = inputs[0]
+            elif vertex not in known:
+                self._inputs[vertex] = inputs
+                own = frozenset([node.name]) if isinstance(node, Source) else frozenset()
+                self._streams[vertex] = own.union(*(self._streams[source] for source in inputs))
+            elif vertex in self.feeds and is_read_by_engines(self._graph, vertex):
+                self.feeds[vertex].is_read = True
+        self._plans.clear()
+        return given
+
+    def drop(self, queries: Iterable[str], vertices: Iterable[str]) -> None:
+        """Forget queries, and vertices that no other needs."""
+        for query in queries:
+            del self.results[query]
+        for vertex in vertices:
+            for known in (self._made, self._inputs, self._streams, self.sources, self._others, self.feeds):
+                known.pop(vertex, None)
+            if vertex in self.opened:
+                self.opened.pop(vertex)[1].close()
+        self._plans.clear()
+
+    def run(self, tables: Tables, last: bool = False, heard: Heard | None = None) -> dict[str, pa.Table]:
+        """The vertices over what was pushed, by stream, or all of them over the end; the rows of each query that these
+        streams lead to.  heard: of streams that were pushed, if only an empty table, that no event older than this will
+        come."""
+        plan = list(self._made) if last else self._plan(frozenset(tables))
+        made: dict[str, pa.Table] = {}
+        for vertex in plan:
+            if vertex in self.sources:
+                name, columns = self.sources[vertex]
+                made[vertex] = tables[name].select(columns)
+                continue
+            inputs = [made[source] if source in made else self._no_rows(source) for source in self._inputs[vertex]]
+            feed = self.feeds.get(vertex)
+            if feed is None:
+                made[vertex] = self._others[vertex].run(inputs)
+            elif vertex not in made:
+                rows = feed.finish(inputs) if last else feed.push(inputs, tables, heard or {})
+                made.update(zip(feed.vertices, rows, strict=True))
+        return {query: made[vertex] for query, vertex in self.results.items() if vertex in made}
+
+    def _plan(self, pushed: frozenset[str]) -> list[str]:
+        """The vertices that something new may come out of: how far time has come is known by events alone."""
+        if pushed not in self._plans:
+            self._plans[pushed] = [vertex for vertex in self._made if not self._streams[vertex].isdisjoint(pushed)]
+        return self._plans[pushed]
+
+    def _no_rows(self, vertex: str) -> pa.Table:
+        return self._made[vertex].empty_table()
+
+    def list_engines(self) -> list[EngineFeed]:
+        """Each engine once."""
+        return list(dict.fromkeys(self.feeds.values()))
+
+    def streams_of(self, query: str) -> frozenset[str]:
+        return self._streams[self.results[query]]
+
+    def is_waiting(self) -> bool:
+        """May rows come out when only time moves on?"""
+        return any(feed.engine.is_waiting() for feed in self.list_engines())
+
+    def count(self) -> Counts:
+        """What was counted by all engines and look-ups together."""
+        counted = [feed.counts.as_dict() for feed in self.list_engines()]
+        total = Counts(**{name: sum(each[name] for each in counted) for name in Counts().as_dict()})
+        total.unanswered = sum(each["unanswered"] for each in self.count_lookups().values())
+        return total
+
+    def count_lookups(self) -> dict[str, dict[str, int]]:
+        """By the name of each database."""
+        return {
+            node.table: asdict(lookup.counts)
+            for node, lookup in self.opened.values()
+            if isinstance(lookup, DatabaseTable)
+        }
+
+    def take_late(self) -> pa.Table:
+        """Late events of all engines that read streams; they are given out once."""
+        return _stack_tables([feed.take_late() for feed in self.list_engines() if feed.reads_streams])
+
+    def close(self) -> None:
+        for _, lookup in self.opened.values():
+            lookup.close()
+
+    # --- the protocol of hosts ---------------------------------------------------------------------------
+    def runs_whole(self, vertex: str) -> bool:  # noqa: ARG002 (part of the protocol)
+        return False
+
+    def run_whole(self, vertex: str) -> pa.Schema:
+        raise AssertionError(f"{vertex} runs by itself")
+
+    def read_source(self, vertex: str, node: Source) -> pa.Schema:
+        known = self._schemas[node.name]
+        columns = known.names if self._reads_whole else source_columns(self._graph, vertex, known.names)
+        self.sources[vertex] = (node.name, columns)
+        return pa.schema([known.field(column) for column in columns])
+
+    def run_engine(self, vertices: list[str], inputs: list[pa.Schema]) -> list[pa.Schema]:
+        feed = EngineFeed(self._graph, vertices, inputs, self.feeds, self._lateness_us)
+        saved = self._saved.get(vertices[0])
+        if saved is not None:
+            feed.read_state(saved.header, saved.parts)
+        self.feeds |= dict.fromkeys(vertices, feed)
+        return feed.schemas
+
+    def look_up(self, vertex: str, node: TableJoin, rows: pa.Schema) -> pa.Schema:
+        lookup = open_lookup(node, self._lookups.get(node.table))
+        self.opened[vertex] = (node, lookup)
+        self._others[vertex] = _prepare_table_join(node, rows, lookup)
+        return self._others[vertex].schema
+
+    def run_relational(self, vertex: str, node: PlanNode, inputs: list[pa.Schema]) -> pa.Schema:
+        if isinstance(node, Relation):
+            _refuse_unsupported(self._graph, vertex, node)
+        self._others[vertex] = prepare_vertex(node, inputs)
+        return self._others[vertex].schema
+
+
+def find_states(placed: PlacedGraph, saved: SavedState | None) -> dict[str, SavedEngine]:
+    """By vertex: the state of the engine that it ran in when the snapshot was taken."""
+    if saved is None:
+        return {}
+    found = {vertex: saved.find(placed.graph.digests[vertex]) for vertex in placed.at_engines()}
+    return {vertex: saved.engines[number] for vertex, number in found.items() if number is not None}
+
+
+def group_vertices(placed: PlacedGraph, states: Mapping[str, SavedEngine]) -> list[list[str]]:
+    """The vertices that share engines.  Those that could share one but have not seen the same events do not."""
+    groups: list[list[str]] = []
+    for group in placed.engines():
+        apart: dict[int, list[str]] = {}
+        for vertex in group:
+            apart.setdefault(id(states.get(vertex)), []).append(vertex)
+        groups += apart.values()
+    return groups
+
+
+def _prepare_table_join(node: TableJoin, schema: pa.Schema, lookup: Lookup) -> PreparedVertex:
+    made = join_schema(node, schema, lookup.schema)
+
+    def run(tables: list[pa.Table]) -> pa.Table:
+        return join_table(node, tables[0], lookup).cast(made) if len(tables[0]) else made.empty_table()
+
+    return PreparedVertex(run, made)
+
+
+def _refuse_unsupported(graph: QueryGraph, vertex: str, node: Relation) -> None:
+    """What a continuous query cannot do yet is refused by name."""
+    is_under = any(isinstance(graph.vertices[name], EngineNode) for name in graph.reach(vertex, graph.outputs))
+    if is_under or not is_row_wise_query(node.query, node.inputs):
+        side = "under a pattern or window" if is_under else "over rows that go on for ever"
+        raise NotSupportedYet(
+            f"a join, grouping, sorting or subquery {side} in a continuous query",
+            hint="give the stream a window: FROM s [ROWS 500], FROM s [RANGE 1 HOUR]; columns, expressions, WHERE "
+            "and UNION ALL need none",
+        )
+
+
+def _stack_tables(tables: list[pa.Table]) -> pa.Table:
+    """All rows under one another; of columns that have one name and no common type, the first is kept."""
+    stacked = tables[0]
+    for table in tables[1:]:
+        fitting = [name for name in table.column_names if _can_stack(stacked.schema, table.schema, name)]
+        stacked = pa.concat_tables([stacked, table.select(fitting)], promote_options="permissive")
+    return stacked
+
+
+def _can_stack(upper: pa.Schema, lower: pa.Schema, name: str) -> bool:
+    if name not in upper.names:
+        return True
+    try:
+        pa.unify_schemas([pa.schema([each.field(name)]) for each in (upper, lower)], promote_options="permissive")
+    except (pa.ArrowInvalid, pa.ArrowTypeError):
+        return False
+    return True

@@ -1,0 +1,40 @@
+"""Batches as people push them, fitted to the schemas that their streams were announced with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pyarrow as pa
+
+from cepheid.errors import InvalidInput
+from cepheid.schema import fit_schema, is_plain_schema, read_table
+
+
+class StreamInputs:
+    """The streams by name; more may be announced later."""
+
+    def __init__(self, schemas: Mapping[str, pa.Schema]) -> None:
+        self.schemas = dict(schemas)
+        self._plain = {name: is_plain_schema(schema) for name, schema in schemas.items()}
+
+    def announce(self, name: str, schema: pa.Schema) -> None:
+        self.schemas[name] = schema
+        self._plain[name] = is_plain_schema(schema)
+
+    def read(self, batches: Mapping[str, Any]) -> dict[str, pa.Table]:
+        """The events of each stream that was pushed."""
+        for name in batches:
+            if name not in self.schemas:
+                known = ", ".join(self.schemas) or "none"
+                raise InvalidInput(f'the query has no stream "{name}"', hint=f"its streams: {known}")
+        return {name: self._read_batch(name, batch) for name, batch in batches.items()}
+
+    def read_nothing(self) -> dict[str, pa.Table]:
+        return {name: schema.empty_table() for name, schema in self.schemas.items()}
+
+    def _read_batch(self, name: str, batch: Any) -> pa.Table:
+        schema = self.schemas[name]
+        if self._plain[name] and isinstance(batch, pa.Table) and batch.schema.equals(schema):
+            return batch  # as it was announced: nothing to look for
+        return fit_schema(name, read_table(name, batch), schema)

@@ -1,0 +1,43 @@
+"""Sources and sinks of an application: asked about when it is read, opened when it runs.
+
+APP.toml ─read_application(path, ENDPOINTS)─▶ Application ─open_application_source─▶ Source
+                                                          ─open_application_sink─▶ Sink
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+
+from cepheid.application import Application, Endpoints
+from cepheid.errors import InvalidInput
+from cepheid.execution.sinks.kinds import find_target, open_sink
+from cepheid.execution.sinks.sink import Sink
+from cepheid.execution.sources.kinds import open_source
+from cepheid.execution.sources.source import Source
+
+
+def _read_source_schema(text: str, name: str, folder: Path) -> pa.Schema:
+    return open_source(text, name=name, folder=folder).schema
+
+
+def _find_sink_target(text: str, name: str, folder: Path) -> Path | None:
+    return find_target(text, name=name, folder=folder)
+
+
+ENDPOINTS = Endpoints(_read_source_schema, _find_sink_target)
+
+
+def open_application_source(application: Application, name: str) -> Source:
+    source = application.sources[name]
+    if source.path is None:
+        hint = f'[source.{name}] path = "feed.parquet"'
+        raise InvalidInput(f'source "{name}" of {application.path} does not say where its events are', hint=hint)
+    return open_source(source.path, name=name, schema=source.schema, folder=application.path.parent)
+
+
+def open_application_sink(application: Application, name: str, schema: pa.Schema) -> Sink | None:
+    """schema: of the rows of the query; None: the query names no sink."""
+    sink = application.queries[name].sink
+    return None if sink is None else open_sink(sink, name=name, schema=schema, folder=application.path.parent)

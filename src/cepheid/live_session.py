@@ -1,0 +1,428 @@
+"""A live session in this process: queries that are deployed, altered and retired while events flow.
+
+    with cep.Session() as session:
+        session.source("buses", {"bus": "int", "delay": "double", "ts": "timestamp"})
+        session.deploy("late", "SELECT bus, avg(delay) AS delay FROM buses [RANGE 1 HOUR] GROUP BY bus")
+        rows = session.push(buses=batch)["late"]
+
+All queries are one graph (execution/embedded/shared_graph.py): what they have in common runs once.  A query gives the
+rows that it would give alone from the moment it was deployed; whatever happens to one of them, the others go on, row
+for row.  A session is a `Deployment`: it is observed and steered by the same actions as a simulated one.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Any
+
+import pyarrow as pa
+
+from cepheid.compiler import Compilation, Query, check_bounded, compile_query, explain_compilation
+from cepheid.deployment import Action, Alter, Deploy, Replan, Retire, TimedAction
+from cepheid.errors import InvalidInput, NotSupportedYet
+from cepheid.event_time import in_microseconds, read_moment
+from cepheid.execution.embedded.saved_state import (
+    OnChange,
+    Restored,
+    SavedEngine,
+    SavedState,
+    list_stateful,
+    write_saved_state,
+)
+from cepheid.execution.embedded.shared_graph import SharedGraph
+from cepheid.execution.embedded.stream_host import StreamHost, group_vertices
+from cepheid.execution.embedded.stream_inputs import StreamInputs
+from cepheid.execution.embedded.stream_meter import StreamMeter
+from cepheid.execution.sinks.kinds import open_sink
+from cepheid.execution.sinks.sink import Sink
+from cepheid.execution.sources.kinds import open_source
+from cepheid.execution.sources.source import Source
+from cepheid.graph.attributes import Beliefs
+from cepheid.language.catalog import Catalog
+from cepheid.lookups import Aggregate, Database, Table
+from cepheid.measurement import Counts, Observation
+from cepheid.schema import read_schema
+from cepheid.session_inputs import check_on_change, make_catalog, read_lateness
+
+
+@dataclass(frozen=True, slots=True)
+class Deployed:
+    """A query that runs.  Of vertices that remember, by their digests: described, for people; labels, in the session;
+    began, the moment of each.  What was compiled is not kept: thousands of queries would be millions of objects, and
+    Python would stop for a second now and then to look through them."""
+
+    query: Query
+    described: Mapping[str, str]
+    labels: Mapping[str, str]
+    began: Mapping[str, Hashable]
+    no_rows: pa.Table
+    sink: Sink | None
+
+
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """What a session tells of itself: what was measured since the last time; and so far, what was done to it and when,
+    what was counted, and how many rows each query gave."""
+
+    observation: Observation
+    actions: tuple[TimedAction, ...]
+    counts: Counts
+    rows: Mapping[str, int]
+
+
+class Session:
+    """Many queries over streams, changed while it runs.
+
+    lateness, strict, aggregates: as for `cep.open`.  snapshot: of an earlier session, or of `cep.open`; a query goes on
+    from there when it is deployed under its name again (`restored` says what became of each, `on_change` what to do
+    with one that has changed).  clock: seconds, for measurements.
+    """
+
+    def __init__(
+        self,
+        spark: Any = None,
+        *,
+        lateness: timedelta | None = None,
+        strict: bool = False,
+        aggregates: Mapping[str, Aggregate] | None = None,
+        snapshot: bytes | None = None,
+        on_change: OnChange = "refuse",
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        if spark is not None:
+            raise NotSupportedYet(
+                "a live session on Spark", hint="cep.Session() runs in this process; cep.sql on Spark"
+            )
+        lateness_us = in_microseconds(read_lateness(lateness) or timedelta(0))
+        self._strict = strict
+        self._aggregates = aggregates
+        self._on_change = check_on_change(on_change)
+        self._saved = None if snapshot is None else SavedState.read(snapshot)
+        self._lookups: dict[str, Table | Database] = {}
+        self._inputs = StreamInputs({})
+        self._sources: dict[str, Source] = {}
+        self._catalog: Catalog | None = None
+        self._host = StreamHost(self._inputs.schemas, self._lookups, lateness_us, reads_whole=True)
+        self._shared = SharedGraph()
+        self._deployed: dict[str, Deployed] = {}
+        self._retired: dict[str, Query] = {}
+        self.rows_given: Counter[str] = Counter()  # by query
+        self._restored: dict[str, str] = {}
+        self._moment = 0  # how many pushes there were
+        self._finished = False
+        self._changing = threading.RLock()  # one change at a time; events flow on while a query is compiled
+        self._running = threading.Lock()  # one push at a time, or what a change has to do between two of them
+        self._clock, self._born_s = clock, clock()
+        self._meter = StreamMeter(self._host)
+        self._actions: list[TimedAction] = []
+
+    def __enter__(self) -> Session:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *problem: object) -> None:
+        self.close(give_up=kind is not None)
+
+    # --- what there is -----------------------------------------------------------------------------------
+    def source(self, name: str, given: Any) -> None:
+        """A stream, by its schema, or by something that can be read (a file, a table; see `run`); or what events are
+        looked up in, a `cep.Table` or a `cep.Database`."""
+        with self._changing:
+            if name in self._inputs.schemas or name in self._lookups:
+                raise InvalidInput(f'there is a source "{name}" already', hint="give the new one another name")
+            if isinstance(given, Table | Database):
+                self._lookups[name] = given
+            elif isinstance(given, Mapping | pa.Schema):
+                self._inputs.announce(name, read_schema(name, given))
+            else:
+                self._sources[name] = open_source(given, name=name)
+                self._inputs.announce(name, self._sources[name].schema)
+            self._catalog = None
+
+    def deploy(self, name: str, query: Query, sink: Any = None) -> None:
+        """Start a query.  sink: where its rows go (a file, a function, a list); without one, `push` gives them."""
+        self.apply(Deploy(name=name, query=query, sink=sink))
+
+    def send(self, name: str, sink: Any) -> None:
+        """From now on, the rows of a query go to another sink; the one before is closed."""
+        with self._changing:
+            deployed = self._find(name)
+            opened = open_sink(sink, name=name, schema=deployed.no_rows.schema)
+            with self._running:
+                self._deployed[name] = replace(deployed, sink=opened)
+            if deployed.sink is not None:
+                deployed.sink.close()
+
+    def alter(self, name: str, query: Query) -> None:
+        """Put another query in the place of one.  What both compute alike keeps what it knows."""
+        self.apply(Alter(name=name, query=query))
+
+    def retire(self, name: str) -> None:
+        """End a query; rows that are not settled yet are not given out."""
+        self.apply(Retire(name=name))
+
+    def explain(self, name: str, step: str = "rewritten", format: str = "text") -> str:  # noqa: A002 (as cep.explain)
+        return explain_compilation(self._compile(name, self._find(name).query), step, format)
+
+    @property
+    def queries(self) -> dict[str, Query]:
+        return {name: deployed.query for name, deployed in self._deployed.items()}
+
+    @property
+    def schemas(self) -> dict[str, pa.Schema]:
+        """The columns of each query's rows."""
+        return {name: deployed.no_rows.schema for name, deployed in self._deployed.items()}
+
+    @property
+    def restored(self) -> Restored:
+        """What became of the queries of the snapshot; dropped: those that were not deployed until now."""
+        known = () if self._saved is None else self._saved.queries
+        return Restored(
+            kept=tuple(name for name, fate in self._restored.items() if fate == "kept"),
+            restarted=tuple(name for name, fate in self._restored.items() if fate == "restarted"),
+            dropped=tuple(name for name in known if name not in self._restored),
+        )
+
+    # --- events ------------------------------------------------------------------------------------------
+    def push(self, **batches: Any) -> dict[str, pa.Table]:
+        """Take in events of one or more streams; give, for each query without a sink, the rows that are settled now."""
+        self._refuse_finished()
+        tables = self._inputs.read(batches)
+        with self._running:
+            begun = self._clock()
+            self._moment += 1
+            rows = self._host.run(tables)
+            self._meter.note_push(tables, self._clock() - begun)
+            return self._give_out(rows)
+
+    def advance(self, to: datetime | int) -> dict[str, pa.Table]:
+        """A heartbeat: no event older than this will come, on any stream; as for `cep.open`."""
+        self._refuse_finished()
+        with self._running:
+            heard = dict.fromkeys(self._inputs.schemas, read_moment(to))
+            return self._give_out(self._host.run(self._inputs.read_nothing(), heard=heard))
+
+    def finish(self) -> dict[str, pa.Table]:
+        """No more events will come: give all rows that are left, and close the sinks."""
+        self._refuse_finished()
+        with self._running:
+            self._finished = True
+            rows = self._give_out(self._host.run(self._inputs.read_nothing(), last=True))
+        self._close_all()
+        return rows
+
+    def run(self, rows_at_once: int = 65_536, on_push: Callable[[int], object] | None = None) -> dict[str, pa.Table]:
+        """Push all that the sources of the session have to read, some of each in turn, and finish.  on_push: is told
+        again and again how many events went in."""
+        readers = {name: iter(source.read(rows_at_once)) for name, source in self._sources.items()}
+        if not readers:
+            raise InvalidInput("no source of this session can be read", hint='session.source("buses", "buses.parquet")')
+        found: dict[str, list[pa.Table]] = {name: [schema.empty_table()] for name, schema in self.schemas.items()}
+        while readers:
+            batches = {name: next(reader, None) for name, reader in readers.items()}
+            readers = {name: reader for name, reader in readers.items() if batches[name] is not None}
+            given = {name: batch for name, batch in batches.items() if batch is not None}
+            for name, table in self.push(**given).items():
+                found[name].append(table)
+            if on_push is not None:
+                on_push(sum(map(len, given.values())))
+        for name, table in self.finish().items():
+            found[name].append(table)
+        return {name: pa.concat_tables(tables) for name, tables in found.items()}
+
+    def late_events(self) -> pa.Table:
+        """Events that came too late, of all queries; given out once."""
+        with self._running:
+            return self._host.take_late()
+
+    def snapshot(self) -> bytes:
+        """All that the session knows, as bytes.  `cep.Session(snapshot=blob)` goes on from there, once the same sources
+        are announced and the same queries deployed."""
+        self._refuse_finished()
+        with self._changing, self._running:
+            stateful = {name: deployed.described for name, deployed in self._deployed.items()}
+            engines = []
+            for feed in self._host.list_engines():
+                header, parts = feed.write_state()
+                users = [name for name, labels in self._shared.of.items() if not set(labels).isdisjoint(feed.vertices)]
+                engines.append(SavedEngine({**header, "queries": users}, parts))
+            return write_saved_state(stateful, engines)
+
+    def close(self, give_up: bool = False) -> None:
+        """Give up what is not settled; sinks keep what was written.  give_up: files that are written as a whole are
+        given up, too, so that nobody takes a part for the whole."""
+        if not self._finished:
+            self._finished = True
+            if give_up:
+                self._deployed = {name: replace(deployed, sink=None) for name, deployed in self._deployed.items()}
+            self._close_all()
+
+    # --- a deployment ------------------------------------------------------------------------------------
+    @property
+    def now_s(self) -> float:
+        return self._clock() - self._born_s
+
+    def apply(self, action: Action) -> None:
+        """Carry out an action, or raise and leave all as it was."""
+        self._refuse_finished()
+        with self._changing:
+            match action:
+                case Deploy(name=name, query=query, sink=sink):
+                    self._deploy(name, query, sink)
+                case Alter(name=name, query=query):
+                    self._alter(name, query)
+                case Retire(name=name):
+                    self._retire(name)
+                case Replan(names=names):
+                    beliefs = self._meter.believe()
+                    for name in names or tuple(self._deployed):
+                        self._alter(name, self._find(name).query, beliefs)
+                case _:
+                    raise NotSupportedYet(
+                        f"{type(action).__name__} in a session of one process",
+                        hint="there is one machine; a simulated deployment has more",
+                    )
+            self._actions.append(TimedAction(self.now_s, action))
+
+    def observe(self) -> Observation:
+        """What was measured since the last observation."""
+        with self._changing, self._running:
+            return self._meter.observe(self._shared.of, self.now_s)
+
+    def watch(self) -> Watched:
+        """What a dashboard shows: measurements since the last look, actions and counts so far."""
+        return Watched(self.observe(), tuple(self._actions), self.counts, dict(self.rows_given))
+
+    @property
+    def counts(self) -> Counts:
+        with self._running:
+            return self._host.count()
+
+    # --- changes -----------------------------------------------------------------------------------------
+    def _deploy(self, name: str, query: Any, sink: Any) -> None:
+        if name in self._deployed:
+            raise InvalidInput(f'there is a query "{name}" already', hint="alter it, or give the new one another name")
+        query = self._retired.get(name) if query is None else query
+        if query is None:
+            raise InvalidInput(f'there was no query "{name}"', hint="give its text")
+        compilation = self._compile(name, query)
+        states, fate = self._find_saved(name, compilation)
+        with self._running:
+            began: dict[str, Hashable] = dict.fromkeys(compilation.placed.at_engines(), self._moment)
+            for vertex, number in states.items():
+                began[vertex] = (self._moment, number)
+            saved = (
+                {} if self._saved is None else {vertex: self._saved.engines[each] for vertex, each in states.items()}
+            )
+            self._attach(name, query, compilation, began, saved, None)
+        if sink is not None:
+            try:
+                self.send(name, sink)
+            except Exception:
+                self._retire(name)
+                raise
+        if fate is not None:
+            self._restored[name] = fate
+
+    def _alter(self, name: str, query: Any, beliefs: Beliefs | None = None) -> None:
+        old = self._find(name)
+        compilation = self._compile(name, query, beliefs)
+        graph = compilation.rewritten
+        with self._running:
+            began = {v: old.began.get(graph.digests[v], self._moment) for v in compilation.placed.at_engines()}
+            self._attach(name, query, compilation, began, {}, old)
+
+    def _retire(self, name: str) -> None:
+        retired = self._find(name)
+        with self._running:
+            self._host.drop([name], self._shared.release(self._shared.of.pop(name)))
+            del self._deployed[name]
+        self._retired[name] = retired.query
+        if retired.sink is not None:
+            retired.sink.close()
+
+    def _attach(
+        self,
+        name: str,
+        query: Query,
+        compilation: Compilation,
+        began: Mapping[str, Hashable],
+        saved: Mapping[str, SavedEngine],
+        old: Deployed | None,
+    ) -> None:
+        """Between two pushes: what is new begins, in the state that it has; what nobody needs any more goes.
+
+        began, saved: by vertex of the compilation; old: what the query was before.
+        """
+        placed, keys, labels = self._shared.find_place(compilation.placed, began)
+        states = {labels[vertex]: engine for vertex, engine in saved.items()}
+        digests = compilation.rewritten.digests
+        for vertex in compilation.placed.at_engines():
+            label, digest = labels[vertex], digests[vertex]
+            if old is not None and label not in self._shared.keys and digest in old.labels:
+                states[label] = SavedEngine(*self._host.feeds[old.labels[digest]].write_state())
+        schema = self._host.extend(placed, group_vertices(placed, states), states)[name]
+        before = self._shared.of.get(name, [])
+        self._shared.add(name, placed, keys)
+        self._host.drop([], self._shared.release(before))
+        engines = compilation.placed.at_engines()
+        self._deployed[name] = Deployed(
+            query=query,
+            described=list_stateful(compilation.rewritten)[name],
+            labels={digests[vertex]: labels[vertex] for vertex in engines},
+            began={digests[vertex]: began[vertex] for vertex in engines},
+            no_rows=schema.empty_table(),
+            sink=None if old is None else old.sink,
+        )
+
+    def _compile(self, name: str, query: Any, beliefs: Beliefs | None = None) -> Compilation:
+        if self._catalog is None:
+            self._catalog = make_catalog(
+                self._inputs.schemas, self._lookups, self._aggregates, streams=self._inputs.schemas
+            )
+        compilation = compile_query({name: query}, self._catalog, beliefs=beliefs)
+        check_bounded(compilation, self._strict)
+        return compilation
+
+    def _find_saved(self, name: str, compilation: Compilation) -> tuple[dict[str, int], str | None]:
+        """By vertex, the number of the engine in the snapshot whose state it has; and what becomes of the query."""
+        if self._saved is None or name in self._restored or name not in self._saved.queries:
+            return {}, None
+        digests = compilation.rewritten.digests
+        found = {vertex: self._saved.find(digests[vertex], name) for vertex in compilation.placed.at_engines()}
+        compared = self._saved.compare(list_stateful(compilation.rewritten), self._on_change)
+        fate = "kept" if name in compared.kept else "restarted"
+        known = {vertex: number for vertex, number in found.items() if number is not None}
+        return known if fate == "kept" else {}, fate
+
+    # --- rows --------------------------------------------------------------------------------------------
+    def _give_out(self, rows: Mapping[str, pa.Table]) -> dict[str, pa.Table]:
+        given: dict[str, pa.Table] = {}
+        for name, deployed in self._deployed.items():
+            found = rows.get(name, deployed.no_rows)
+            self.rows_given[name] += len(found)
+            if deployed.sink is None:
+                given[name] = found
+            elif len(found):
+                deployed.sink.write(found)
+        return given
+
+    def _find(self, name: str) -> Deployed:
+        if name not in self._deployed:
+            known = ", ".join(self._deployed) or "none"
+            raise InvalidInput(f'there is no query "{name}"', hint=f"queries: {known}")
+        return self._deployed[name]
+
+    def _close_all(self) -> None:
+        self._host.close()
+        for deployed in self._deployed.values():
+            if deployed.sink is not None:
+                deployed.sink.close()
+
+    def _refuse_finished(self) -> None:
+        if self._finished:
+            raise InvalidInput("the session is finished", hint="begin a new one")

@@ -1,0 +1,58 @@
+"""What a user gives beside a query: tables, streams, what events are looked up in, aggregates in Python."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import timedelta
+from typing import Any
+
+import pyarrow as pa
+
+from cepheid.errors import InvalidInput
+from cepheid.execution.embedded.relations import describe_sql, stays_in_duckdb
+from cepheid.execution.embedded.saved_state import OnChange
+from cepheid.execution.lookup.database import read_database_schema
+from cepheid.language.catalog import Catalog
+from cepheid.lookups import Aggregate, Database, Table
+
+
+def part_lookups(given: Mapping[str, Any]) -> tuple[dict[str, Table | Database], dict[str, Any]]:
+    """What events are looked up in, and the rest: tables, streams or their schemas."""
+    lookups = {name: value for name, value in given.items() if isinstance(value, Table | Database)}
+    return lookups, {name: value for name, value in given.items() if name not in lookups}
+
+
+def make_catalog(
+    schemas: Mapping[str, pa.Schema],
+    lookups: Mapping[str, Table | Database],
+    aggregates: Mapping[str, Aggregate] | None = None,
+    streams: Iterable[str] = (),
+) -> Catalog:
+    """What queries of the embedded host may speak of."""
+    known = dict(schemas)
+    for name, value in lookups.items():
+        known[name] = value.schema if isinstance(value, Table) else read_database_schema(value)
+    python = read_aggregates(aggregates)
+    return Catalog(known, describe_sql, frozenset(streams), frozenset(lookups), python, keeps_type=stays_in_duckdb)
+
+
+def read_aggregates(aggregates: Mapping[str, Aggregate] | None) -> dict[str, Aggregate]:
+    """Aggregates of the user by name in lower case."""
+    for name, value in (aggregates or {}).items():
+        if not isinstance(value, Aggregate):
+            raise InvalidInput(f'the aggregate "{name}" is a {type(value).__name__}', hint="give a cep.Aggregate")
+    return {name.lower(): value for name, value in (aggregates or {}).items()}
+
+
+def read_lateness(lateness: timedelta | None) -> timedelta | None:
+    if lateness is not None and not isinstance(lateness, timedelta):
+        raise InvalidInput(f"lateness is a {type(lateness).__name__}, not a timedelta", hint="timedelta(seconds=10)")
+    if lateness is not None and lateness < timedelta(0):
+        raise InvalidInput(f"lateness is negative: {lateness}", hint="give zero or more")
+    return lateness
+
+
+def check_on_change(on_change: OnChange) -> OnChange:
+    if on_change not in ("refuse", "restart"):
+        raise InvalidInput(f'on_change is "{on_change}"', hint='"refuse" or "restart"')
+    return on_change
