@@ -16,6 +16,7 @@ from typing import Literal
 from cepheid.graph.node import PlanNode
 from cepheid.graph.operators import Changes, Filter, HostWindow, Project, Relation, TableJoin, Union
 from cepheid.placement.place_chains import place_chains
+from cepheid.placement.place_cores import place_cores
 from cepheid.placement.placed_graph import PlacedGraph
 from cepheid.rewrite.rule import Rule
 from cepheid.rewrite.rule_order import DISTRIBUTED_RULES, GENERAL_RULES, WHOLE_TABLE_RULES, in_order
@@ -35,6 +36,6 @@ class HostTraits:
 
 _RELATIONAL = (Filter, Project, Relation, Union, Changes, TableJoin)
 
-EMBEDDED = HostTraits(name="embedded", rules=in_order(GENERAL_RULES), native=_RELATIONAL)
+EMBEDDED = HostTraits(name="embedded", rules=in_order(GENERAL_RULES), native=_RELATIONAL, refine=(place_cores,))
 SPARK_TABLES = HostTraits(name="spark", rules=in_order(WHOLE_TABLE_RULES), native=(*_RELATIONAL, HostWindow))
 SPARK_STREAMS = HostTraits(name="spark", rules=in_order(DISTRIBUTED_RULES), native=_RELATIONAL, refine=(place_chains,))

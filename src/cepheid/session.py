@@ -26,6 +26,7 @@ def sql(
     lateness: timedelta | None = None,
     strict: bool = False,
     key_groups: int | None = None,
+    engines: int | None = None,
     aggregates: Mapping[str, Aggregate] | None = None,
     **tables: Any,
 ) -> Any:
@@ -34,9 +35,13 @@ def sql(
 
     Arrow, pandas or Polars tables in (or none): an Arrow table out.  Spark DataFrames in: a Spark DataFrame out,
     streaming if one of them is; then `lateness` says how late events may come, unless the DataFrame has a
-    watermark of its own.  `aggregates`: functions in Python that windows may use, by name.
+    watermark of its own.  `aggregates`: functions in Python that windows may use, by name.  `engines`: over tables in
+    this process, how many work at a time, each on some of the keys; the rows do not depend on it.  None: as many as
+    there are cores, if the tables are large enough for it to pay.
     """
     settings = _settings(lateness, strict, key_groups)
+    if engines is not None and engines < 1:
+        raise InvalidInput(f"engines is {engines}", hint="give 1 or more, or leave it out: all cores")
     if _on_spark(tables):
         from cepheid.execution.spark.host import read_inputs, run_on_spark
 
@@ -49,7 +54,7 @@ def sql(
     lookups, others = part_lookups(whole)
     read = {name: read_table(name, value) for name, value in others.items()}
     catalog = make_catalog({name: table.schema for name, table in read.items()}, lookups, aggregates)
-    results, counts = run_batch(compile_query(query, catalog).placed, read, lookups=lookups)
+    results, counts = run_batch(compile_query(query, catalog).placed, read, lookups=lookups, engines=engines)
     if counts.rejected:
         message = f"{counts.rejected} events have null or NaN where ORDER BY needs a value, and were rejected"
         warnings.warn(message, RejectedEventsWarning, stacklevel=2)

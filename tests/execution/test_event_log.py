@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from cepheid.execution import log_column
+from cepheid.execution import event_log, log_column
 from cepheid.execution.event_log import EventLog
 
 VALUES: dict[str, tuple[pa.DataType, list[Any]]] = {
@@ -73,3 +73,25 @@ def test_empty_log_has_only_missing_events() -> None:
     log = EventLog(make_table(np.random.default_rng(1), 1, 0.0).schema)
     for name in VALUES:
         assert log.take(name, np.array([-1])).to_pylist() == [None]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_some_events_of_tables_come_back_as_if_they_had_been_copied(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(event_log, "MOST_WAITING", 1 + seed)
+    random = np.random.default_rng(seed)
+    log, parts = EventLog(make_table(random, 1, 0.0).schema), []
+    for _ in range(9):
+        table = make_table(random, int(random.integers(0, 40)), random.choice([0.0, 0.3]))
+        chosen = np.flatnonzero(random.random(len(table)) < 0.6)
+        log.append(table, chosen)
+        parts.append(table.take(pa.array(chosen)))
+        whole = pa.concat_tables(parts).combine_chunks()
+        for name in random.choice(whole.column_names, 5):
+            low = int(random.integers(0, len(whole) + 1))
+            events = (
+                random.integers(low, len(whole), int(random.integers(0, 12))) if low < len(whole) else np.zeros(0, int)
+            )
+            wanted = whole.column(name).to_pylist()
+            assert log.take(name, events).to_pylist() == [wanted[event] for event in events]
+    assert len(log) == len(whole)
+    assert log.take_rows(np.ones(len(log), dtype=np.bool_)).to_pylist() == whole.to_pylist()

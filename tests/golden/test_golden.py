@@ -1,7 +1,8 @@
 """A dropped-in text file is a test.  `make golden` renews what is expected; read the difference.
 
-    matching/   query, events, rows      on both twins as a batch; as a continuous query one event at a time, and cut at
-                                         random with a snapshot; on Spark in tests/spark/test_golden_on_spark.py
+    matching/   query, events, rows      on both twins as a batch, and on three engines; as a continuous query one event
+                                         at a time, and cut at random with a snapshot; on Spark in
+                                         tests/spark/test_golden_on_spark.py
     rewrite/    query, plan              after rewriting; "= unchanged" where the rule of that name must not act
     explain/    query, explanation
     errors/     query, message
@@ -129,6 +130,7 @@ def test_matching(path: Path, update: bool) -> None:
     check_rows(
         lambda: run_batch(compilation.placed, tables, twin="reference")[0]["query"], case, "reference, as a batch"
     )
+    check_rows(lambda: run_batch(compilation.placed, tables, engines=3)[0]["query"], case, "compiled, on three engines")
     arrivals = list_arrivals(tables)
     if "not continuous" in case.settings:
         with pytest.raises(CepheidError):

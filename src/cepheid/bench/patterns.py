@@ -1,4 +1,5 @@
-"""Patterns over whole tables in one process on one core, and on a Spark stream, as ratios to a numpy sort.
+"""Patterns over whole tables in one process on one core, and on a Spark stream, as ratios to a numpy sort; some of them
+on all cores, as ratios to one.
 
 The sort (argsort of as many int32) runs in the same process, before and after each pattern: a machine that slows
 down slows both.
@@ -18,6 +19,7 @@ from rich.console import Console
 from rich.progress import track
 
 import cepheid as cep
+from cepheid.bench.all_cores import compare_cores
 from cepheid.bench.machine import describe_machine, keep_memory
 from cepheid.bench.one_core import one_core, time_action
 from cepheid.bench.pattern_queries import PATTERNS
@@ -28,6 +30,7 @@ from cepheid.extras import require_extra
 from cepheid.kernel.compiled.warm_up import compile_kernels
 
 SPARK_RUNS = 2
+ON_ALL_CORES = ("skip till next", "Kleene, rising")
 WARM_UP_RUNS = 2  # they load kernels, and have the machine give its memory, which takes a virtual one a while
 
 
@@ -47,6 +50,7 @@ def measure_patterns(events: int, repeats: int, on_spark: bool) -> dict[str, Any
         "seed": 1,
         "repeats": repeats,
         "embedded": embedded,
+        "cores": compare_cores({name: PATTERNS[name] for name in ON_ALL_CORES}, table.slice(WARM_UP), repeats),
     }
     return {**result, "spark": _measure_spark(table, events)} if on_spark else result
 

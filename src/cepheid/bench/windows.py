@@ -1,5 +1,5 @@
-"""Windows and joins over whole tables in one process on one core, as ratios to a numpy sort; and what they need in
-memory."""
+"""Windows and joins over whole tables in one process on one core, as ratios to a numpy sort; what they need in memory;
+and a window on all cores."""
 
 from __future__ import annotations
 
@@ -13,12 +13,13 @@ from rich.console import Console
 from rich.progress import track
 
 import cepheid as cep
+from cepheid.bench.all_cores import compare_cores
 from cepheid.bench.machine import describe_machine, keep_memory
 from cepheid.bench.new_process import measure_in_new_process
 from cepheid.bench.one_core import one_core, time_action
 from cepheid.bench.study_data import generate_events
 from cepheid.bench.window_memory import measure_q6, measure_sharing
-from cepheid.bench.window_queries import SIZES, list_queries, q3_text
+from cepheid.bench.window_queries import SIZES, list_queries, q2_text, q3_text
 from cepheid.kernel.compiled.warm_up import compile_kernels
 
 
@@ -29,6 +30,7 @@ def measure_windows(events: int, repeats: int, hours: int, rate_per_s: int) -> d
     with one_core():
         queries = _measure_queries(table, repeats)
         joins = _measure_joins(events, repeats)
+    cores = compare_cores({"sliding median R=50,000": q2_text("median", 50_000, 1)}, table, repeats)
     return {
         "benchmark": "windows",
         "question": "Q2, Q3, Q6, Q7 of the study, GROUP BY id, MAX_ID 10,000; embedded, one core, memory kept",
@@ -38,6 +40,7 @@ def measure_windows(events: int, repeats: int, hours: int, rate_per_s: int) -> d
         "repeats": repeats,
         "windows": queries,
         "joins": joins,
+        "cores": cores,
         "sharing": measure_sharing("join") | measure_sharing("avg"),
         "Q6 memory": {f"{hours} hours at {rate_per_s:,}/s": measure_in_new_process(measure_q6, hours, rate_per_s)},
     }

@@ -34,7 +34,8 @@ class OutputRows:
     """Rows of output, each over a stretch of the labels of its match.
 
     event: the row's own event; begin: where its match begins; running, final: where the stretch ends, seen
-    from the row and from the end of the match; number: of the match; fate: WHOLE, UNMATCHED or TIMED_OUT.
+    from the row and from the end of the match; number: of the match; fate: WHOLE, UNMATCHED or TIMED_OUT; place: the
+    event by which the rows are ordered.
     """
 
     event: Int64s
@@ -43,6 +44,7 @@ class OutputRows:
     final: Int64s
     number: Int64s
     fate: npt.NDArray[np.uint8]
+    place: Int64s
 
 
 def write_schema(node: RowPattern | Sequence, layout: Mapping[str, pa.DataType]) -> pa.Schema:
@@ -50,12 +52,14 @@ def write_schema(node: RowPattern | Sequence, layout: Mapping[str, pa.DataType])
 
 
 def write_cells(
-    node: RowPattern | Sequence, matches: Matches, log: EventLog, neighbours: Neighbours | None, schema: pa.Schema
+    node: RowPattern | Sequence,
+    rows: OutputRows,
+    matches: Matches,
+    log: EventLog,
+    neighbours: Neighbours | None,
+    schema: pa.Schema,
 ) -> pa.Table:
     """`neighbours`: who knows the partitions, for cells before and after the events of a match."""
-    if not len(matches):
-        return schema.empty_table()
-    rows = _rows_of(node, matches)
     frame = node.program.frame if isinstance(node, RowPattern) else None
     columns = [_write_cell(cell, rows, matches, log, neighbours, frame) for cell in node.cells]
     fitting = [
@@ -65,21 +69,22 @@ def write_cells(
     return pa.Table.from_arrays(fitting, schema=schema)
 
 
-def _rows_of(node: RowPattern | Sequence, matches: Matches) -> OutputRows:
-    """One row per match, or one per event of it; in the order in which matches are complete."""
+def order_rows(node: RowPattern | Sequence, matches: Matches) -> OutputRows:
+    """One row per match (there is at least one), or one per event of it; in the order in which matches are complete."""
     begins, ends = matches.begins, matches.ends
     fates = np.full(len(matches), WHOLE, dtype=np.uint8) if matches.fates is None else matches.fates
     last = np.where(
         ends > begins, matches.events[np.maximum(ends - 1, 0)] if len(matches.events) else 0, matches.starts
     )
     is_framed = isinstance(node, RowPattern) and node.program.frame is not None
-    order = _order_by_last(matches.starts if is_framed else last)
+    decides = matches.starts if is_framed else last
+    order = _order_by_last(decides)
     if isinstance(node, RowPattern) and not node.show_empty:
         order = order[(ends[order] > begins[order]) | (fates[order] == UNMATCHED)]
     starts, begins, ends = matches.starts[order], begins[order], ends[order]
-    numbers, fates = matches.numbers[order], fates[order]
+    numbers, fates, places = matches.numbers[order], fates[order], decides[order]
     if not isinstance(node, RowPattern) or not node.all_rows:
-        return OutputRows(starts, begins, ends, ends, numbers, fates)
+        return OutputRows(starts, begins, ends, ends, numbers, fates, places)
     counts = np.maximum(ends - begins, 1)  # an empty match shows the event it was found at
     which = np.repeat(np.arange(len(order)), counts)
     within = np.arange(len(which)) - np.repeat(np.cumsum(counts) - counts, counts)
@@ -90,7 +95,7 @@ def _rows_of(node: RowPattern | Sequence, matches: Matches) -> OutputRows:
         which, empty, flat = which[shown], empty[shown], flat[shown]
     events = np.where(empty, starts[which], matches.events[flat] if len(matches.events) else 0)
     running = np.where(empty, begins[which], flat + 1)
-    return OutputRows(events, begins[which], running, ends[which], numbers[which], fates[which])
+    return OutputRows(events, begins[which], running, ends[which], numbers[which], fates[which], places[which])
 
 
 def _order_by_last(last: Int64s) -> Int64s:

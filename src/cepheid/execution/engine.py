@@ -21,19 +21,32 @@ import pyarrow.compute as pc
 from cepheid.disorder.gate import Gate, sort_events
 from cepheid.event_time import BEGINNING, END, order_values
 from cepheid.execution.engine_identity import NO_IDENTITY, EngineIdentity
-from cepheid.execution.operator import HELD, KeptEvents, Operator
+from cepheid.execution.operator import HELD, KeptEvents, Operator, Piece, PlacedOperator, step_pieces
 from cepheid.graph.node import EngineNode
 from cepheid.graph.operators import RowPattern, Sequence, WindowAggregate, WindowJoin
 from cepheid.kernel.columns import Int64s
 from cepheid.measurement import Counts
+from cepheid.placement.core_split import ONE_CORE, split_among_cores
 
 MOST_AT_ONCE = 1_048_576  # events that an operator is given at once
 SPARE_EVENTS = 8192  # forgotten events that are not worth starting afresh for
 
 
-def make_operator(nodes: list[EngineNode], layout: pa.Schema, many: bool, twin: str) -> Operator:
-    """The operator for vertices that share an engine; its kernels are loaded when they are needed, as that takes a
-    while."""
+def make_operator(
+    nodes: list[EngineNode], layout: pa.Schema, many: bool, twin: str, engines: int = 1, keeps_state: bool = False
+) -> Operator:
+    """The operator for vertices that share an engine; `engines`: among how many their events are split, if they may
+    be; `keeps_state`: what it knows must be told."""
+    split = split_among_cores(nodes) if engines > 1 else ONE_CORE
+    if not split.columns or (keeps_state and not split.keyed):
+        return _make_single(nodes, layout, many, twin, counts=False)
+    from cepheid.execution.key_group_operator import KeyGroupOperator
+
+    return KeyGroupOperator(lambda: _make_single(nodes, layout, many, twin, split.counts), split, engines)
+
+
+def _make_single(nodes: list[EngineNode], layout: pa.Schema, many: bool, twin: str, counts: bool) -> PlacedOperator:
+    """Its kernels are loaded when they are needed, as that takes a while."""
     first = nodes[0]
     if isinstance(first, RowPattern | Sequence):
         from cepheid.execution.pattern_operator import PatternOperator
@@ -47,7 +60,7 @@ def make_operator(nodes: list[EngineNode], layout: pa.Schema, many: bool, twin: 
     assert len(windows) == len(nodes), f"{type(first).__name__} has no operator"
     from cepheid.execution.window_operator import WindowOperator
 
-    return WindowOperator(windows, layout, twin)
+    return WindowOperator(windows, layout, twin, counts)
 
 
 class Engine:
@@ -63,8 +76,10 @@ class Engine:
         identity: EngineIdentity = NO_IDENTITY,
         delays_us: list[int] | None = None,
         streams: list[int] | None = None,
+        engines: int = 1,
     ) -> None:
         self._nodes = nodes
+        self._engines = engines
         self.identity = identity
         self._twin = twin
         self._many = len(inputs) > 1
@@ -144,12 +159,14 @@ class Engine:
         self._count_state()
 
     def _make_operator(self) -> Operator:
-        return make_operator(self._nodes, self._layout, self._many, self._twin)
+        keeps_state = self.identity is not NO_IDENTITY
+        return make_operator(self._nodes, self._layout, self._many, self._twin, self._engines, keeps_state)
 
     def _accept(self, tables: list[pa.Table]) -> pa.Table:
         """The events of all inputs that have a place in the order and are not late."""
-        fresh = _unite_tables(tables, self._layout, self._many)
-        self.counts.events += len(fresh)
+        fresh = _unite_tables(tables, self._layout, self._many, self.gate.arrivals)
+        offered = len(fresh)
+        self.counts.events += offered
         times, placed = order_values(fresh.column("_time"))
         for number in range(1, self._order):
             _, also = order_values(fresh.column(f"_order{number}"))
@@ -162,8 +179,10 @@ class Engine:
             self.counts.late += int(late.sum())
             self.late.append(fresh.filter(pa.array(late)))
             fresh = fresh.filter(pa.array(~late))
-        numbers = pa.array(self.gate.number_arrivals(len(fresh)))
-        return fresh.set_column(fresh.schema.get_field_index("_arrival"), "_arrival", numbers)
+        arrivals = self.gate.number_arrivals(len(fresh))
+        if len(fresh) < offered or fresh.column("_arrival").null_count:
+            fresh = fresh.set_column(fresh.schema.get_field_index("_arrival"), "_arrival", pa.array(arrivals))
+        return fresh
 
     def _release(self, fresh: pa.Table, final: bool) -> list[pa.Table]:
         waiting = (
@@ -197,12 +216,13 @@ class Engine:
         if len(released) <= MOST_AT_ONCE:
             return self._operator.step(released, times, END if final else self.gate.horizon, final)
         self._operator.expect(len(released))
-        found = []
+        pieces = []
         for begin in range(0, len(released), MOST_AT_ONCE):
-            piece, moments = released.slice(begin, MOST_AT_ONCE), times[begin : begin + MOST_AT_ONCE]
+            moments = times[begin : begin + MOST_AT_ONCE]
             is_last = begin + MOST_AT_ONCE >= len(released)
             horizon = int(moments[-1]) if not is_last else END if final else self.gate.horizon
-            found.append(self._operator.step(piece, moments, horizon, final and is_last))
+            pieces.append(Piece(released.slice(begin, MOST_AT_ONCE), moments, horizon, final and is_last))
+        found = step_pieces(self._operator, pieces)
         return [pa.concat_tables(tables) for tables in zip(*found, strict=True)]
 
     def _forget(self) -> None:
@@ -231,11 +251,14 @@ def unite_schemas(inputs: list[pa.Schema], many: bool) -> pa.Schema:
     return united.append(pa.field("_arrival", pa.int64()))
 
 
-def _unite_tables(tables: list[pa.Table], layout: pa.Schema, many: bool) -> pa.Table:
-    """All inputs in one table, each event marked with its input; columns of other inputs are null."""
+def _unite_tables(tables: list[pa.Table], layout: pa.Schema, many: bool, arrivals: int) -> pa.Table:
+    """All inputs in one table, each event marked with its input; columns of other inputs are null.
+
+    In the usual case, with nothing to fill in or cast, events are numbered as well, as if all of them will be accepted.
+    """
     if not many and tables[0].schema.names == layout.names[:-1] and tables[0].schema.types == layout.types[:-1]:
-        nothing = pa.nulls(len(tables[0]), layout.field("_arrival").type)  # the usual case: nothing to fill in or cast
-        return pa.Table.from_arrays([*tables[0].columns, nothing], schema=layout)
+        numbers = pa.array(np.arange(arrivals, arrivals + len(tables[0])))
+        return pa.Table.from_arrays([*tables[0].columns, numbers], schema=layout)
     marked = []
     for number, table in enumerate(tables):
         columns = dict(zip(table.column_names, table.columns, strict=True))

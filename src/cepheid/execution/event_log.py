@@ -1,4 +1,8 @@
-"""The events an engine keeps: columns that grow by tables and are addressed by index."""
+"""The events an engine keeps: columns that grow by tables and are addressed by index.
+
+Most columns are asked for a few values, or never (`_arrival` is for snapshots): a column takes in the tables that came
+when it is asked for many, not before.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +10,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from cepheid.execution.log_column import make_column
+from cepheid.execution.log_column import NumberColumn, ValueColumn, find_stored, make_column, take_values
+
+MOST_WAITING = 64  # tables that some column has not taken in
+FEW = 3  # if a third of the events that wait, or less, are asked for, a column need not take them in
 
 
 class EventLog:
@@ -15,23 +22,80 @@ class EventLog:
     def __init__(self, schema: pa.Schema) -> None:
         self._schema = schema
         self._columns = {field.name: make_column(field.type) for field in schema}
+        self._taken = dict.fromkeys(self._columns, 0)  # tables of those that wait
+        self._waiting: list[tuple[pa.Table, npt.NDArray[np.int64] | None]] = []
+        self._expected = 0
+        self._begins: list[int] = []  # events before each table that waits
         self._count = 0
 
     def __len__(self) -> int:
         return self._count
 
-    def append(self, table: pa.Table) -> None:
-        if not len(table):
+    def expect(self, count: int) -> None:
+        """So many more events will come: room for all of them is made at once."""
+        self._expected = self._count + count
+
+    def append(self, table: pa.Table, events: npt.NDArray[np.int64] | None = None) -> None:
+        """`events`: those of the table that are to be kept, None: all."""
+        count = len(table) if events is None else len(events)
+        if not count:
             return
-        self._count += len(table)
-        for (_, column), values in zip(self._columns.items(), table.columns, strict=True):
-            column.append(values)
+        self._begins.append(self._count)
+        self._count += count
+        self._waiting.append((table, events))
+        if len(self._waiting) > MOST_WAITING:
+            for name in self._columns:
+                self._fill(name)
+            self._waiting, self._begins = [], []
+            self._taken = dict.fromkeys(self._columns, 0)
 
     def take(self, column: str, events: npt.NDArray[np.int64]) -> pa.ChunkedArray:
         """The column at these events; null where the index is negative."""
+        found = self._read_few(column, events)
+        if found is not None:
+            return found
         missing = events < 0
-        return self._columns[column].take(events, missing if missing.any() else None)
+        return self._fill(column).take(events, missing if missing.any() else None)
+
+    def _read_few(self, column: str, events: npt.NDArray[np.int64]) -> pa.ChunkedArray | None:
+        """A few plain numbers out of tables that wait, from where they lie; None: this is something else."""
+        begin, stored = self._taken[column], find_stored(self._schema.field(column).type)
+        if begin == len(self._waiting) or stored is None or not len(events):
+            return None
+        if FEW * len(events) > self._count - self._begins[begin] or int(events.min()) < self._begins[begin]:
+            return None
+        found = np.empty(len(events), dtype=stored.to_pandas_dtype())
+        first = int(np.searchsorted(self._begins, int(events.min()), side="right")) - 1
+        for home in range(first, len(self._waiting)):
+            table, chosen = self._waiting[home]
+            values = table.column(column)
+            if values.null_count or values.num_chunks != 1:
+                return None
+            here = events >= self._begins[home]
+            if home + 1 < len(self._waiting):
+                here &= events < self._begins[home + 1]
+            places = (events if here.all() else events[here]) - self._begins[home]
+            read = values.chunk(0).view(stored).to_numpy()[places if chosen is None else chosen[places]]
+            found[here] = read
+        arrow_type = self._schema.field(column).type
+        array = pa.Array.from_buffers(arrow_type, len(found), [None, pa.py_buffer(found)])
+        return pa.chunked_array([array])
 
     def take_rows(self, kept: npt.NDArray[np.bool_]) -> pa.Table:
-        columns = [column.filter(kept) for column in self._columns.values()]
+        columns = [self._fill(name).filter(kept) for name in self._columns]
         return pa.Table.from_arrays(columns, schema=self._schema)
+
+    def _fill(self, name: str) -> NumberColumn | ValueColumn:
+        """A column with all that came."""
+        column = self._columns[name]
+        if self._taken[name] < len(self._waiting):
+            column.expect(self._expected)
+            for table, events in self._waiting[self._taken[name] :]:
+                values = table.column(name)
+                column.append(values if events is None else _as_chunked(take_values(values, events)))
+            self._taken[name] = len(self._waiting)
+        return column
+
+
+def _as_chunked(values: pa.Array | pa.ChunkedArray) -> pa.ChunkedArray:
+    return values if isinstance(values, pa.ChunkedArray) else pa.chunked_array([values])

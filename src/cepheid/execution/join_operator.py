@@ -21,7 +21,8 @@ from cepheid.execution.duck_sql import run_duckdb, write_duckdb
 from cepheid.execution.event_log import EventLog
 from cepheid.execution.kept_parts import merge_events, refuse_split, split_events
 from cepheid.execution.numbering import Numbering
-from cepheid.execution.operator import KeptEvents, Owners, kept_events
+from cepheid.execution.operator import KeptEvents, Owners, PlacedRows, Share, kept_events
+from cepheid.execution.placed_rows import Ordinals, Places, take_events
 from cepheid.graph.operators import WindowJoin
 from cepheid.kernel.columns import Int64s, Interner
 from cepheid.kernel.compiled.join import CompiledJoin
@@ -38,23 +39,43 @@ class JoinOperator:
         self.schemas = [pa.schema([(cell.name, types[cell.column]) for cell in node.cells]) for node in nodes]
         self._interner = Interner()
         first = nodes[0]
-        self._keys = Numbering([f"_key{number}" for number in range(first.keys)], layout, self._interner)
+        keys = [f"_key{number}" for number in range(first.keys)]
+        self._keys = Numbering(keys, layout, self._interner)
         parts = [f"_part{number}" for number in range(max(first.parts))]
         self._parts = Numbering(parts, layout, self._interner)
+        self._computed = [*keys, *parts, "_stream"]
         programs = tuple(node.program for node in nodes)
         self._kernel = CompiledJoin(programs) if twin == "compiled" else None
         self._reference = [ReferenceJoin(program) for program in programs if twin != "compiled"]
-        self._accepts = [self._make_accept(node) for node in nodes]
         self._log = EventLog(layout)
+        self._accepts = [_make_accept(node, self._log) for node in nodes]
+        self._ordinals = Ordinals()
 
     def expect(self, count: int) -> None:
-        pass
+        self._log.expect(count)
 
     def step(self, released: pa.Table, times: Int64s, horizon: int, final: bool) -> list[pa.Table]:
         events = self._read_events(released, times)
         self._log.append(released)
         found = self._find_rows(events, horizon, final)
         return [self._write_rows(number, rows) for number, rows in enumerate(found)]
+
+    def step_placed(self, share: Share) -> list[PlacedRows]:
+        self._ordinals.append(share.ordinals)
+        events = self._read_events(take_events(share.released, self._computed, share.events), share.times)
+        self._log.append(share.released, share.events)
+        found = self._find_rows(events, share.horizon, share.final)
+        return [
+            PlacedRows(self._write_rows(number, rows), self._place_rows(number, rows))
+            for number, rows in enumerate(found)
+        ]
+
+    def _place_rows(self, number: int, found: JoinRows) -> Places:
+        """By triggers; those that leave come behind all triggers of the moment."""
+        ordinals = self._ordinals.take(found.rows.max(axis=1))
+        if not self._nodes[number].program.emits_leavers:
+            return (ordinals,)
+        return found.moments, (found.rows.min(axis=1) < 0).astype(np.int64), ordinals
 
     def _find_rows(self, events: JoinEvents, horizon: int, final: bool) -> list[JoinRows]:
         if self._kernel is not None:
@@ -129,6 +150,10 @@ class JoinOperator:
                 hint="bound the times of both sides, or run it on one engine",
             )
 
+    def replay_placed(self, kept: KeptEvents, times: Int64s, ordinals: Int64s) -> None:
+        self.replay(kept, times, None)
+        self._ordinals.append(ordinals)
+
     def replay(self, kept: KeptEvents, times: Int64s, order: Int64s | None) -> None:
         if not kept.partials:
             return
@@ -149,20 +174,6 @@ class JoinOperator:
         partitions, _ = self._parts.number(table)
         return JoinEvents(times, keys, table.column("_stream").to_numpy(), partitions)
 
-    def _make_accept(self, node: WindowJoin) -> Accept | None:
-        if node.condition is None:
-            return None
-        asked = f"SELECT coalesce({write_duckdb(node.condition)}, FALSE) AS holds FROM _input"
-        cells = [cell for cell in node.cells if cell.input >= 0]
-
-        def accept(candidates: Int64s) -> npt.NDArray[np.bool_]:
-            columns = {cell.name: self._log.take(cell.column, candidates[:, cell.input].copy()) for cell in cells}
-            answers = run_duckdb(asked, {"_input": pa.table(columns)}).column(0)
-            holds: npt.NDArray[np.bool_] = answers.to_numpy()
-            return holds
-
-        return accept
-
     def _write_rows(self, number: int, found: JoinRows) -> pa.Table:
         schema = self.schemas[number]
         if not len(found):
@@ -174,6 +185,21 @@ class JoinOperator:
             for cell in self._nodes[number].cells
         ]
         return pa.Table.from_arrays(columns, schema=schema)
+
+
+def _make_accept(node: WindowJoin, log: EventLog) -> Accept | None:
+    if node.condition is None:
+        return None
+    asked = f"SELECT coalesce({write_duckdb(node.condition)}, FALSE) AS holds FROM _input"
+    cells = [cell for cell in node.cells if cell.input >= 0]
+
+    def accept(candidates: Int64s) -> npt.NDArray[np.bool_]:
+        columns = {cell.name: log.take(cell.column, candidates[:, cell.input].copy()) for cell in cells}
+        answers = run_duckdb(asked, {"_input": pa.table(columns)}).column(0)
+        holds: npt.NDArray[np.bool_] = answers.to_numpy()
+        return holds
+
+    return accept
 
 
 def _write_state(header: dict[str, Any], arrays: Arrays) -> bytes:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -96,6 +96,71 @@ class Operator(Protocol):
 
     def take_dropped(self) -> int:
         """Partial matches dropped since this was last asked."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """What `step` is given at a time."""
+
+    released: pa.Table
+    times: Int64s
+    horizon: int
+    final: bool
+
+
+@runtime_checkable
+class TakesPieces(Protocol):
+    """An operator that is quicker if it is given many pieces at once."""
+
+    def step_pieces(self, pieces: list[Piece]) -> list[list[pa.Table]]:
+        """As if `step` had been given one after another: the rows of each vertex, for each piece."""
+        ...
+
+
+def step_pieces(operator: Operator, pieces: list[Piece]) -> list[list[pa.Table]]:
+    if isinstance(operator, TakesPieces):
+        return operator.step_pieces(pieces)
+    return [operator.step(piece.released, piece.times, piece.horizon, piece.final) for piece in pieces]
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedRows:
+    """Rows that know their place among those of other operators.
+
+    places: int64[rows] each, the first decides first; rows are in their order.
+    """
+
+    table: pa.Table
+    places: tuple[Int64s, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """What one of several operators is given at a time.
+
+    released: the events of all of them; events: int64[n], which ones are for this one; times: int64[n], of those;
+    ordinals: int64[n], their numbers, counted over all events since the operators began.
+    """
+
+    released: pa.Table
+    events: Int64s
+    times: Int64s
+    ordinals: Int64s
+    horizon: int
+    final: bool
+
+
+class PlacedOperator(Operator, Protocol):
+    """An operator that may be given some of the events only: its rows then stand between those of others."""
+
+    def step_placed(self, share: Share) -> list[PlacedRows]:
+        """As `step`."""
+        ...
+
+    def replay_placed(self, kept: KeptEvents, times: Int64s, ordinals: Int64s) -> None:
+        """As `replay`, of events in order; their ordinals, and those of all to come, are above the numbers that keys
+        have in what is kept."""
         ...
 
 

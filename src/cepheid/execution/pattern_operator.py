@@ -8,11 +8,12 @@ import numpy as np
 import pyarrow as pa
 
 from cepheid.event_time import order_values
-from cepheid.execution.cells import write_cells, write_schema
+from cepheid.execution.cells import order_rows, write_cells, write_schema
 from cepheid.execution.event_log import EventLog
 from cepheid.execution.general_evaluator import evaluate_call
 from cepheid.execution.kept_parts import merge_events, refuse_split, split_events
-from cepheid.execution.operator import PAST, PENDING, KeptEvents, Owners
+from cepheid.execution.operator import PAST, PENDING, KeptEvents, Owners, PlacedRows, Share
+from cepheid.execution.placed_rows import Ordinals, take_events
 from cepheid.execution.predicates import answer_predicates
 from cepheid.graph.operators import RowPattern, Sequence
 from cepheid.kernel.columns import Column, Events, Int64s, Interner, read_column
@@ -35,33 +36,53 @@ class PatternOperator:
         self.schemas = [write_schema(node, {field.name: field.type for field in layout})]
         self._no_cells = self.schemas[0].empty_table()
         self._condition_columns = node.condition_columns()
+        asked = [column for predicate in node.predicates for _, column in predicate.reads]
+        keys = [f"_key{number}" for number in range(node.keys)]
+        self._computed = list(dict.fromkeys([*keys, *self._condition_columns, *asked, *(["_stream"] if many else [])]))
         self._log = EventLog(layout)
         self._interner = Interner()
         self._key_index = KeyIndex(node.keys)
         self._matcher = self._make_matcher(twin == "compiled")
+        self._ordinals = Ordinals()
 
     def _make_matcher(self, compiled: bool) -> RowMatcher | SequenceMatcher:
         if isinstance(self.node, Sequence):
             find_sequences = CompiledSequence if compiled else ReferenceSequence
             return find_sequences(self.node.program, self._interner)
         find_rows = CompiledRowPattern if compiled else ReferenceRowPattern
-        return find_rows(self.node.program, self._interner, self.node.lookback(), self._evaluate_call)
+        log, interner = self._log, self._interner
 
-    def _evaluate_call(self, call: HostCall, events: list[Int64s]) -> Column:
-        return evaluate_call(call, events, self._log, self._interner)
+        def evaluate(call: HostCall, events: list[Int64s]) -> Column:
+            """Without `self`: in a circle with the matcher, all arrays would stay until the garbage is collected."""
+            return evaluate_call(call, events, log, interner)
+
+        return find_rows(self.node.program, interner, self.node.lookback(), evaluate)
 
     def expect(self, count: int) -> None:
+        self._log.expect(count)
         if isinstance(self._matcher, CompiledRowPattern):
             self._matcher.expect(count)
 
     def step(self, released: pa.Table, times: Int64s, horizon: int, final: bool) -> list[pa.Table]:
         events = self._read_events(released, times)
         self._log.append(released)
+        return [self._find_rows(events, horizon, final)[0]]
+
+    def step_placed(self, share: Share) -> list[PlacedRows]:
+        self._ordinals.append(share.ordinals)
+        events = self._read_events(take_events(share.released, self._computed, share.events), share.times)
+        self._log.append(share.released, share.events)
+        table, places = self._find_rows(events, share.horizon, share.final)
+        return [PlacedRows(table, (self._ordinals.take(places),))]
+
+    def _find_rows(self, events: Events, horizon: int, final: bool) -> tuple[pa.Table, Int64s]:
+        """Rows, and for each the event by which they are ordered."""
         found = self._matcher.step(events, horizon, final)
         if not len(found):
-            return [self._no_cells]
+            return self._no_cells, np.zeros(0, dtype=np.int64)
+        rows = order_rows(self.node, found)
         neighbours = self._matcher if isinstance(self._matcher, CompiledRowPattern | ReferenceRowPattern) else None
-        return [write_cells(self.node, found, self._log, neighbours, self.schemas[0])]
+        return write_cells(self.node, rows, found, self._log, neighbours, self.schemas[0]), rows.place
 
     def take_dropped(self) -> int:
         return self._matcher.take_dropped() if isinstance(self._matcher, CompiledSequence) else 0
@@ -133,6 +154,10 @@ class PatternOperator:
             return parts[0]
         merged, places = merge_events(parts, self.node)
         return replace(merged, partials=merge_runs([part.partials for part in parts], places))
+
+    def replay_placed(self, kept: KeptEvents, times: Int64s, ordinals: Int64s) -> None:
+        self.replay(kept, times, None)
+        self._ordinals.append(ordinals)
 
     def replay(self, kept: KeptEvents, times: Int64s, order: Int64s | None) -> None:
         table, roles, numbers, taken = kept.table, kept.roles, kept.numbers, kept.taken

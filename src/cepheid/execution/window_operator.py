@@ -18,7 +18,8 @@ from cepheid.execution.event_log import EventLog
 from cepheid.execution.kept_parts import merge_events, refuse_split, split_events
 from cepheid.execution.kernel_arrays import write_answers
 from cepheid.execution.numbering import Numbering
-from cepheid.execution.operator import KeptEvents, Owners, kept_events
+from cepheid.execution.operator import KeptEvents, Owners, PlacedRows, Share, kept_events
+from cepheid.execution.placed_rows import KeyOrders, Ordinals, Places, take_events
 from cepheid.execution.window_state import Grouping, KnownNumbers, WindowState, merge_numbers
 from cepheid.graph.cell_types import type_of_window_cell, type_of_windowed
 from cepheid.graph.operators import WindowAggregate
@@ -26,12 +27,17 @@ from cepheid.graph.operators.window_aggregate import KEPT, WindowCell
 from cepheid.kernel.columns import Int64s, Interner, read_column
 from cepheid.kernel.compiled.windows import CompiledWindows
 from cepheid.kernel.reference.windows import ReferenceWindows
-from cepheid.kernel.window import WindowEvents, WindowRows, take_rows
+from cepheid.kernel.window import WindowEvents, WindowProgram, WindowRows, take_rows
+
+LAST = np.int64(2**63 - 1)
 
 
 class WindowOperator:
-    def __init__(self, nodes: list[WindowAggregate], layout: pa.Schema, twin: str) -> None:
+    def __init__(self, nodes: list[WindowAggregate], layout: pa.Schema, twin: str, counts: bool = False) -> None:
+        """`counts`: events of others count in the windows, though they are not given; so the times of those that are,
+        are their ordinals among all."""
         self._nodes = nodes
+        self._counts = counts
         self._layout = layout
         types = {field.name: field.type for field in layout}
         self._aggregate_types = [[type_of_windowed(each, types) for each in node.program.aggregates] for node in nodes]
@@ -46,7 +52,9 @@ class WindowOperator:
             grouping: Numbering([*self._keys, *grouping], layout, self._interner) for grouping in ((), *self._groupings)
         }
         self._columns = list(dict.fromkeys(column for node in nodes for column in node.aggregate_columns()))
-        programs = tuple(node.program for node in nodes)
+        grouped = [column for grouping in self._groupings for column in grouping]
+        self._computed = list(dict.fromkeys([*self._keys, *grouped, *self._columns]))
+        programs = tuple(_by_ordinals(node.program) if counts else node.program for node in nodes)
         self._kernel: CompiledWindows | ReferenceWindows = (
             CompiledWindows(programs, self._interner)
             if twin == "compiled"
@@ -55,16 +63,33 @@ class WindowOperator:
         self._keeps_events = not isinstance(self._kernel, CompiledWindows) or self._kernel.keeps_events
         self._log = EventLog(layout)
         self._base = 0  # events that are no longer in the log: only where none are kept
+        self._ordinals: Ordinals | None = None  # if rows are placed among those of others
+        self._key_orders = [KeyOrders() for _ in nodes]
 
     def expect(self, count: int) -> None:
-        pass
+        if self._keeps_events:
+            self._log.expect(count)
 
     def step(self, released: pa.Table, times: Int64s, horizon: int, final: bool) -> list[pa.Table]:
+        events = self._read_events(released, times)
+        self._begin_log()
+        self._log.append(released)
+        return [rows.table for rows in self._find_rows(events, horizon, final)]
+
+    def step_placed(self, share: Share) -> list[PlacedRows]:
+        events = self._read_events(take_events(share.released, self._computed, share.events), share.times)
+        self._begin_log()
+        self._log.append(share.released, share.events)
+        self._learn_places(events, share.ordinals)
+        return self._find_rows(events, share.horizon, share.final)
+
+    def _begin_log(self) -> None:
+        """Where no events are kept, only those of this step are in the log."""
         if not self._keeps_events:
             self._base += len(self._log)
             self._log = EventLog(self._layout)
-        events = self._read_events(released, times)
-        self._log.append(released)
+
+    def _find_rows(self, events: WindowEvents, horizon: int, final: bool) -> list[PlacedRows]:
         if isinstance(self._kernel, CompiledWindows):  # program by program: many of them need no more room than one
             found = self._kernel.step_each(events, horizon, final)
         else:
@@ -174,6 +199,24 @@ class WindowOperator:
         groups = tuple(renumbered[grouping] for grouping in self._groupings)
         self._compiled.restore(events, state.arrays, renumbered[()], groups)
 
+    def replay_placed(self, kept: KeptEvents, times: Int64s, ordinals: Int64s) -> None:
+        self.replay(kept, times, None)
+        self._ordinals = Ordinals()
+        if not kept.partials:
+            return
+        self._ordinals.append(ordinals)
+        numbers = WindowState.read(kept.partials).numbers
+        keys = self._numberings[()]
+        new, _ = keys.number(numbers[()].rows)
+        of_events, _ = keys.number(kept.table)
+        for number, grouping in enumerate(self._groupings):
+            if not _follows_events(self._nodes[number]):
+                known, groups = self._key_orders[number], self._numberings[grouping]
+                known.learn(new, new[:0], numbers[()].numbers)
+                rows = numbers[grouping].rows
+                known.learn(keys.number(rows)[0], groups.number(rows)[0], np.zeros(len(rows), dtype=np.int64))
+                known.learn(of_events, groups.number(kept.table)[0], ordinals)
+
     def _known_numbers(self) -> dict[Grouping, Int64s]:
         """Numbers that the kernel's state tells of, ascending, for each numbering."""
         known: dict[Grouping, list[Int64s]] = {(): [self._compiled.known_keys()]}
@@ -194,13 +237,45 @@ class WindowOperator:
         columns = {name: read_column(table.column(name), self._interner) for name in self._columns}
         return WindowEvents(times, numbers[()], tuple(numbers[grouping] for grouping in self._groupings), columns)
 
+    # --- places ------------------------------------------------------------------------------------------
+    def _learn_places(self, events: WindowEvents, ordinals: Int64s) -> None:
+        if self._ordinals is None:
+            self._ordinals = Ordinals()
+        elif not self._keeps_events:
+            self._ordinals.forget()
+        self._ordinals.append(ordinals)
+        for number, node in enumerate(self._nodes):
+            if not _follows_events(node):
+                self._key_orders[number].learn(events.keys, events.groups[number], ordinals)
+
+    def _place_rows(self, number: int, rows: WindowRows) -> Places:
+        """What decides about the order of rows among those of other operators: the event at which they came out; of
+        what time brings about, the moment and then the key that came first.
+
+        What is due at a moment M because a window [a, M) closes comes before the events of M, all else behind them,
+        and what is open at the end behind everything."""
+        node = self._nodes[number]
+        assert self._ordinals is not None, "they were learned"
+        if _follows_events(node):
+            return (self._ordinals.take(rows.events),)
+        window = node.program.window
+        orders = self._key_orders[number].take(rows.groups)
+        if window.peers or window.kind == "session":
+            return rows.moments, np.full(len(rows), 2), orders
+        if window.kind == "time" and window.slide is not None:
+            return rows.moments, np.zeros(len(rows), dtype=np.int64), orders
+        at_event = rows.events >= 0
+        ordinals = orders.copy()
+        ordinals[at_event] = self._ordinals.take(rows.events[at_event])
+        return np.where(at_event, rows.moments, LAST), np.where(at_event, 1, rows.moments), ordinals
+
     # --- rows out ----------------------------------------------------------------------------------------
-    def _write_rows(self, number: int, rows: WindowRows) -> pa.Table:
+    def _write_rows(self, number: int, rows: WindowRows) -> PlacedRows:
         node, schema = self._nodes[number], self.schemas[number]
         if node.filtered and len(rows):
             rows = take_rows(rows, self._find_kept(number, rows))
         if not len(rows):
-            return schema.empty_table()
+            return PlacedRows(schema.empty_table(), ())
         cells: dict[str, pa.Array | pa.ChunkedArray] = {}
         for cell in node.cells:  # ranks come last: they look at others
             if cell.kind != "rank":
@@ -209,8 +284,11 @@ class WindowOperator:
             if cell.kind == "rank":
                 cells[cell.name] = pa.array(rank_rows(cell.function, cell.order, cells, rows.evaluations))
         table = pa.Table.from_arrays([cells[name] for name in schema.names], schema=schema)
+        places = () if self._ordinals is None else self._place_rows(number, rows)
         order = arrange_rows(node.arrangement, cells, rows.evaluations)
-        return table if order is None else table.take(pa.array(order))
+        if order is None:
+            return PlacedRows(table, places)
+        return PlacedRows(table.take(pa.array(order)), tuple(place[order] for place in places))
 
     def _find_kept(self, number: int, rows: WindowRows) -> npt.NDArray[np.bool_]:
         """bool[rows]: are they about what WHERE leaves in?"""
@@ -229,6 +307,8 @@ class WindowOperator:
                 return write_answers(rows.values[cell.number], arrow_type, self._interner)
             case "start":
                 return restore_values(rows.starts, arrow_type)
+            case "end" | "moment" if self._counts:
+                return self._log.take("_time", rows.events - self._base)
             case "end":
                 return restore_values(rows.ends, arrow_type)
             case "moment":
@@ -250,3 +330,18 @@ def _name_grouping(node: WindowAggregate) -> Grouping:
         return ()
     groups = tuple(f"_group{number}" for number in range(node.groups))
     return (*groups, KEPT) if node.filtered else groups
+
+
+def _by_ordinals(program: WindowProgram) -> WindowProgram:
+    """The last R events, where each one's time is its ordinal: those of a span of R."""
+    assert program.window.kind == "count", "a window that counts"
+    assert program.window.is_sliding, "and slides"
+    return replace(program, window=replace(program.window, kind="time"))
+
+
+def _follows_events(node: WindowAggregate) -> bool:
+    """Does each row come out at an event, in the order of events?  Of the whole stream peers do as well: there is no
+    other key that could come between them."""
+    if node.program.evaluation.when == "event":
+        return not (node.program.window.peers and node.keys)
+    return node.program.evaluation.when == "count"

@@ -17,17 +17,22 @@ class Place:
     """user: given or taken by the user; host: the host's SQL engine (Spark SQL, DuckDB); engines: our kernel.
 
     `parallel_by` names the columns whose values may be handled apart; empty at engines: one engine for all.
+    `cores_by`: the same for the cores of the machine that an engine is on, where those can do more (core_split.py);
+    None: as the engines.
     why: in a few words, where that is not plain.
     """
 
     site: Site
     parallel_by: tuple[str, ...] = ()
     why: str = ""
+    cores_by: tuple[str, ...] | None = None
 
     def show(self) -> str:
         place: str = self.site if self.site != "engines" else "one engine"
         if self.parallel_by:
             place = f"engines, by {', '.join(self.parallel_by)}"
+        if self.cores_by is not None and self.cores_by != self.parallel_by:
+            place += f", its cores by {', '.join(self.cores_by)}" if self.cores_by else ", each on one core"
         return f"{place}: {self.why}" if self.why else place
 
 

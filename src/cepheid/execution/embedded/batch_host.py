@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 import pyarrow as pa
 
+from cepheid.execution.cores import choose_engines
 from cepheid.execution.embedded.relations import run_relational
 from cepheid.execution.engine import Engine
 from cepheid.execution.interpret import interpret
@@ -26,10 +27,11 @@ def run_batch(
     tables: Mapping[str, pa.Table],
     twin: str = "compiled",
     lookups: Mapping[str, Table | Database] | None = None,
+    engines: int | None = None,
 ) -> tuple[dict[str, pa.Table], Counts]:
     """The rows of each query by its name, and what was counted on the way; lookups: tables that events are looked up
-    in."""
-    host = BatchHost(placed.graph, tables, twin, lookups or {})
+    in; engines: how many work at a time, None: as many as pay."""
+    host = BatchHost(placed.graph, tables, twin, lookups or {}, engines)
     return interpret(placed, host, placed.engines()), host.counts
 
 
@@ -37,12 +39,18 @@ class BatchHost:
     """Rows are Arrow tables."""
 
     def __init__(
-        self, graph: QueryGraph, tables: Mapping[str, pa.Table], twin: str, lookups: Mapping[str, Table | Database]
+        self,
+        graph: QueryGraph,
+        tables: Mapping[str, pa.Table],
+        twin: str,
+        lookups: Mapping[str, Table | Database],
+        engines: int | None,
     ) -> None:
         self._graph = graph
         self._tables = tables
         self._twin = twin
         self._lookups = lookups
+        self._engines = engines
         self.counts = Counts()
 
     def runs_whole(self, vertex: str) -> bool:  # noqa: ARG002 (part of the protocol)
@@ -57,7 +65,8 @@ class BatchHost:
 
     def run_engine(self, vertices: list[str], inputs: list[pa.Table]) -> list[pa.Table]:
         nodes = [node for vertex in vertices if isinstance(node := self._graph.vertices[vertex], EngineNode)]
-        engine = Engine(nodes, [table.schema for table in inputs], self._twin)
+        engines = choose_engines(sum(map(len, inputs))) if self._engines is None else self._engines
+        engine = Engine(nodes, [table.schema for table in inputs], self._twin, engines=engines)
         rows = [pa.concat_tables(parts) for parts in zip(engine.push(inputs), engine.finish(), strict=True)]
         self.counts.events += engine.counts.events
         self.counts.rejected += engine.counts.rejected

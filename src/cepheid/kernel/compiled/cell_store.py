@@ -24,12 +24,18 @@ class GrowingRows:
         """Make room for `count` more events."""
         needed = self.used + count
         if needed > self.data.shape[1]:
-            wider = np.zeros((self.data.shape[0], max(needed, 2 * self.data.shape[1])), dtype=self.data.dtype)
+            wider = np.empty((self.data.shape[0], max(needed, 2 * self.data.shape[1])), dtype=self.data.dtype)
             wider[:, : self.used] = self.data[:, : self.used]
             self.data = wider
 
     def extend(self, count: int) -> npt.NDArray[Any]:
         """Room for `count` more events, all 0; gives the part to fill."""
+        part = self.extend_blank(count)
+        part[:] = 0
+        return part
+
+    def extend_blank(self, count: int) -> npt.NDArray[Any]:
+        """The same for those who write all of it: it holds anything."""
         needed = self.used + count
         self.expect(count)
         part = self.data[:, self.used : needed]
@@ -69,7 +75,7 @@ class CellStore:
 def _fill(values: GrowingRows, valid: GrowingRows, names: list[str], events: Events) -> None:
     if not names:
         return
-    values_part, valid_part = values.extend(len(events)), valid.extend(len(events))
+    values_part, valid_part = values.extend_blank(len(events)), valid.extend_blank(len(events))
     for row, name in enumerate(names):
         column: Column = events.columns[name]
         values_part[row] = column.values
@@ -78,7 +84,7 @@ def _fill(values: GrowingRows, valid: GrowingRows, names: list[str], events: Eve
 
 def append_times(store: GrowingRows, values: Int64s) -> Int64s:
     """Put one array behind a one-row store; gives the whole row, capacity included."""
-    store.extend(len(values))[0] = values
+    store.extend_blank(len(values))[0] = values
     whole: Int64s = store.data[0]
     return whole
 

@@ -3,6 +3,9 @@
 `njit_no_refcount`: without Numba's counting of references.  A kernel that has a dozen tables in a tuple counts whenever
 it gets at one of them; that took ten times as long as the work itself.  A function compiled so makes no arrays and
 keeps none beyond the call: there is nothing to count.
+
+No kernel touches objects of Python, so all of them let other threads run meanwhile: several operators may be at work at
+a time, each on tables of its own.
 """
 
 from __future__ import annotations
@@ -23,7 +26,7 @@ def njit(**options: Any) -> Callable[[_F], _F]:
     """Numba's own, whose cache knows the other files of the folder."""
 
     def compile_later(function: _F) -> _F:
-        compiled: _F = numba.njit(cache=True, **options)(function)
+        compiled: _F = numba.njit(cache=True, nogil=True, **options)(function)
         stamp_compiled(compiled, _STAMP)
         return compiled
 

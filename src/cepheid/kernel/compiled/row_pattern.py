@@ -187,7 +187,7 @@ class CompiledRowPattern:
             self._rare += count_rare(self._rules.aggregates, self._view, base, base + len(events))
         append_times(self._times, events.times)
         for links in (self._following, self._preceding):
-            links.extend(len(events))[:] = -1
+            links.extend_blank(len(events))[:] = -1
         following, preceding = self._following.data[0], self._preceding.data[0]
         self._taken.extend(len(events))
         plays = self._plays.extend(len(events))[0]
