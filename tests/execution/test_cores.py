@@ -8,7 +8,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from cepheid.execution.embedded.batch_host import run_batch
 
 import cepheid as cep
 from cepheid.bench.pattern_queries import PATTERNS
@@ -18,6 +17,7 @@ from cepheid.compiler import compile_query
 from cepheid.errors import InvalidInput, MatchFailure
 from cepheid.execution import cores, engine, key_group_operator
 from cepheid.execution.cores import choose_engines, run_all
+from cepheid.execution.embedded.batch_host import run_batch
 from cepheid.execution.embedded.relations import describe_sql
 from cepheid.execution.key_group_operator import balance_groups
 from cepheid.language.catalog import Catalog

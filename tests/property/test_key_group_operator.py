@@ -11,7 +11,6 @@ from random import Random
 sys.path.append(str(Path(__file__).parent))  # the random queries lie beside this file
 import pyarrow as pa
 import pytest
-from cepheid.execution.embedded.batch_host import run_batch
 from random_events import make_events, shuffle_events
 from random_row_patterns import make_row_pattern_case
 from random_sequences import make_sequence_case
@@ -24,6 +23,7 @@ from cepheid.compiler import compile_query
 from cepheid.errors import CepheidError, MatchFailure, PatternTooCostly
 from cepheid.event_time import BEGINNING, newest_time
 from cepheid.execution import engine, key_group_operator
+from cepheid.execution.embedded.batch_host import run_batch
 from cepheid.execution.embedded.relations import describe_sql
 from cepheid.execution.engine import Engine
 from cepheid.execution.engine_identity import EngineIdentity
