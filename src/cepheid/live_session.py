@@ -23,9 +23,10 @@ from typing import Any
 import pyarrow as pa
 
 from cepheid.compiler import Compilation, Query, check_bounded, compile_query, explain_compilation
-from cepheid.deployment import Action, Alter, Deploy, Replan, Retire, TimedAction
+from cepheid.deployment import Action, Alter, Deploy, MoveGroups, Replan, Retire, Scale, TimedAction
 from cepheid.errors import InvalidInput, NotSupportedYet
 from cepheid.event_time import in_microseconds, read_moment
+from cepheid.execution.embedded.engine_feed import EngineFeed
 from cepheid.execution.embedded.saved_state import (
     OnChange,
     Restored,
@@ -38,6 +39,7 @@ from cepheid.execution.embedded.shared_graph import SharedGraph
 from cepheid.execution.embedded.stream_host import StreamHost, group_vertices
 from cepheid.execution.embedded.stream_inputs import StreamInputs
 from cepheid.execution.embedded.stream_meter import StreamMeter
+from cepheid.execution.engine import Engine
 from cepheid.execution.sinks.kinds import open_sink
 from cepheid.execution.sinks.sink import Sink
 from cepheid.execution.sources.kinds import open_source
@@ -177,6 +179,11 @@ class Session:
         """The columns of each query's rows."""
         return {name: deployed.no_rows.schema for name, deployed in self._deployed.items()}
 
+    def owners(self, name: str, vertex: str) -> list[int]:
+        """By key group of a vertex: the number of the engine that has it; empty if one engine has all."""
+        feeds = [feed for feed in self._feeds_of(name) if vertex in feed.vertices]
+        return feeds[0].engine.owners if feeds else []
+
     @property
     def restored(self) -> Restored:
         """What became of the queries of the snapshot; dropped: those that were not deployed until now."""
@@ -281,6 +288,11 @@ class Session:
                     beliefs = self._meter.believe()
                     for name in names or tuple(self._deployed):
                         self._alter(name, self._find(name).query, beliefs)
+                case Scale():
+                    self._scale(action)
+                case MoveGroups(query=name, vertex=vertex, groups=groups, engine=engine):
+                    with self._running:
+                        self._find_engine(name, vertex).move_groups(groups, engine)
                 case _:
                     raise NotSupportedYet(
                         f"{type(action).__name__} in a session of one process",
@@ -344,6 +356,33 @@ class Session:
         self._retired[name] = retired.query
         if retired.sink is not None:
             retired.sink.close()
+
+    def _scale(self, action: Scale) -> None:
+        """Those vertices that are named must be such that several engines can share them; of all, those that are."""
+        if action.machine:
+            raise NotSupportedYet("scaling a machine of a session", hint="name a query and a vertex, or neither")
+        if action.engines < 1:
+            raise InvalidInput(f"{action.engines} engines cannot run a query", hint="give 1 or more")
+        with self._running:
+            if action.vertex:
+                self._find_engine(action.query, action.vertex).scale(action.engines)
+                return
+            names = [action.query] if action.query else list(self._deployed)
+            engines = {id(feed): feed.engine for name in names for feed in self._feeds_of(name)}
+            for engine in engines.values():
+                if engine.can_scale:
+                    engine.scale(action.engines)
+
+    def _feeds_of(self, name: str) -> list[EngineFeed]:
+        self._find(name)
+        return [self._host.feeds[label] for label in self._shared.of[name] if label in self._host.feeds]
+
+    def _find_engine(self, name: str, vertex: str) -> Engine:
+        for feed in self._feeds_of(name):
+            if vertex in feed.vertices:
+                return feed.engine
+        known = ", ".join(vertex for feed in self._feeds_of(name) for vertex in feed.vertices) or "none"
+        raise InvalidInput(f'query "{name}" has no vertex "{vertex}" in engines', hint=f"it has {known}")
 
     def _attach(
         self,

@@ -55,6 +55,8 @@ duration_s = 60.0
 SECOND = "SELECT bus, max(delay) AS delay FROM buses [RANGE 1 SECOND SLIDE 1 SECOND] GROUP BY bus"
 CHANGED = "SELECT line, max(delay) AS delay FROM buses [RANGE 1 SECOND SLIDE 1 SECOND] GROUP BY line"
 
+KEYED = CHANGED.replace("[RANGE", "[PARTITION BY line RANGE")
+
 
 @dataclass(frozen=True)
 class Case:
@@ -148,9 +150,9 @@ def run_live(folder: Path) -> Case:  # noqa: ARG001 (as the others)
         session,
         advance_to,
         second=SECOND,
-        changed=CHANGED,
-        vertex="window_aggregate_1",
-        refuses=frozenset({Scale, MoveGroups, AddMachine, Move, RemoveMachine}),  # one machine
+        changed=KEYED,
+        vertex="window_aggregate_3",  # behind those of the first and the second query
+        refuses=frozenset({AddMachine, Move, RemoveMachine}),  # there is one machine
     )
 
 

@@ -134,6 +134,48 @@ def test_planning_again_keeps_state(session: cep.Session) -> None:
     assert len(rows["rising"]) == 1
 
 
+KEYED = "SELECT bus, sum(delay) AS s FROM buses [PARTITION BY bus ROWS 5] GROUP BY bus"
+
+
+def test_key_groups_are_shared_out_and_moved_in_mid_stream(session: cep.Session) -> None:
+    session.deploy("keyed", KEYED)
+    (vertex,) = (each.vertex for each in session.observe().vertices if each.vertex.startswith("window"))
+    expected = cep.open(KEYED, buses=SCHEMA)
+    for number, action in enumerate(
+        (
+            cep.Scale(engines=3, query="keyed", vertex=vertex),
+            cep.MoveGroups(query="keyed", vertex=vertex, groups=tuple(range(64)), engine=2),
+            cep.Scale(engines=8),
+            cep.Scale(engines=1, query="keyed"),
+        )
+    ):
+        batch = pa.concat_tables([events(float(number), at=2 * number, bus=bus) for bus in range(20)])
+        assert session.push(buses=batch)["keyed"].equals(expected.push(buses=batch))
+        session.apply(action)
+        owners = session.owners("keyed", vertex)
+        assert len(set(owners)) == (3, 1, 8, 0)[number]
+    batch = pa.concat_tables([events(7.0, at=9, bus=bus) for bus in range(20)])
+    assert session.push(buses=batch)["keyed"].equals(expected.push(buses=batch))
+
+
+def test_what_cannot_be_scaled_is_named(session: cep.Session) -> None:
+    session.deploy("whole", "SELECT avg(delay) AS d FROM buses [ROWS 3]")
+    session.deploy("keyed", KEYED)
+    vertices = {each.query: each.vertex for each in session.observe().vertices if each.vertex.startswith("window")}
+    with pytest.raises(NotSupportedYet, match="more than one engine"):
+        session.apply(cep.Scale(engines=2, query="whole", vertex=vertices["whole"]))
+    with pytest.raises(InvalidInput, match="0 engines"):
+        session.apply(cep.Scale(engines=0))
+    with pytest.raises(InvalidInput, match="no vertex"):
+        session.apply(cep.Scale(engines=2, query="whole", vertex="window_9"))
+    with pytest.raises(InvalidInput, match="one engine"):
+        session.apply(cep.MoveGroups(query="keyed", vertex=vertices["keyed"], groups=(1,), engine=0))
+    session.apply(cep.Scale(engines=2))  # those that can be
+    with pytest.raises(InvalidInput, match="cannot go to engine 5"):
+        session.apply(cep.MoveGroups(query="keyed", vertex=vertices["keyed"], groups=(1,), engine=5))
+    assert len(session.watch().actions) == 3
+
+
 def test_rows_go_to_sinks(session: cep.Session, tmp_path: Path) -> None:
     seen: list[pa.Table] = []
     session.deploy("file", AVERAGE, sink=str(tmp_path / "average.parquet"))

@@ -64,7 +64,7 @@ class Alone:
 
 
 def change(random: Random, session: cep.Session, alone: dict[str, Alone], number: int) -> None:
-    kind = random.choice(("deploy", "deploy", "deploy", "alter", "retire"))
+    kind = random.choice(("deploy", "deploy", "deploy", "alter", "retire", "scale", "move"))
     if kind == "deploy" or not alone:
         text = random.choice([*TEXTS, *(each.text for each in alone.values())])
         session.deploy(f"q{number}", text)
@@ -75,9 +75,22 @@ def change(random: Random, session: cep.Session, alone: dict[str, Alone], number
         text = random.choice([*TEXTS, alone[name].text])
         session.alter(name, text)
         alone[name] = Alone(text, alone[name].query.snapshot())
-    else:
+    elif kind == "retire":
         session.retire(name)
         del alone[name]
+    elif kind == "scale":
+        session.apply(cep.Scale(engines=random.randint(1, 8), query=random.choice((name, ""))))
+    else:
+        move_groups(random, session, name)
+
+
+def move_groups(random: Random, session: cep.Session, name: str) -> None:
+    """Some key groups of a vertex that has several engines go to another one."""
+    for vertex in {each.vertex for each in session.observe().vertices if each.query == name}:
+        owners = session.owners(name, vertex)
+        if owners:
+            groups = tuple(random.sample(range(len(owners)), 20))
+            session.apply(cep.MoveGroups(query=name, vertex=vertex, groups=groups, engine=random.choice(owners)))
 
 
 def restart(session: cep.Session, alone: dict[str, Alone]) -> cep.Session:

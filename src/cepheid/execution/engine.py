@@ -11,7 +11,7 @@ Several vertices over the same events (windows of different sizes, say) share on
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -19,8 +19,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cepheid.disorder.gate import Gate, sort_events
+from cepheid.errors import InvalidInput, NotSupportedYet
 from cepheid.event_time import BEGINNING, END, order_values
 from cepheid.execution.engine_identity import NO_IDENTITY, EngineIdentity
+from cepheid.execution.key_group_operator import KeyGroupOperator
 from cepheid.execution.operator import HELD, KeptEvents, Operator, Piece, PlacedOperator, step_pieces
 from cepheid.graph.node import EngineNode
 from cepheid.graph.operators import RowPattern, Sequence, WindowAggregate, WindowJoin
@@ -40,8 +42,6 @@ def make_operator(
     split = split_among_cores(nodes) if engines > 1 else ONE_CORE
     if not split.columns or (keeps_state and not split.keyed):
         return _make_single(nodes, layout, many, twin, counts=False)
-    from cepheid.execution.key_group_operator import KeyGroupOperator
-
     return KeyGroupOperator(lambda: _make_single(nodes, layout, many, twin, split.counts), split, engines)
 
 
@@ -159,6 +159,35 @@ class Engine:
         )
         self._count_state()
 
+    @property
+    def owners(self) -> list[int]:
+        """By key group: the number of the operator that has it; empty if there is one for all."""
+        return self._operator.owners.tolist() if isinstance(self._operator, KeyGroupOperator) else []
+
+    @property
+    def can_scale(self) -> bool:
+        return split_among_cores(self._nodes).keyed
+
+    def scale(self, engines: int) -> None:
+        """Go on with another number of operators, which share the key groups among them."""
+        if engines > 1 and not self.can_scale:
+            why = split_among_cores(self._nodes).why or "groups of the whole stream are split over whole tables only"
+            raise NotSupportedYet(f"more than one engine for this vertex: {why}", hint="PARTITION BY gives it keys")
+        kept, self._engines = self.keep(), engines
+        self.restore(kept)
+
+    def move_groups(self, groups: Iterable[int], engine: int) -> None:
+        """Give key groups, with the state of their keys, to another operator."""
+        operator = self._operator
+        if not isinstance(operator, KeyGroupOperator):
+            raise InvalidInput("there is one engine, which has all key groups", hint="scale it first")
+        chosen = list(groups)
+        known = len(operator.owners)
+        if any(not 0 <= group < known for group in chosen) or not 0 <= engine < self._engines:
+            hint = f"groups 0 to {known - 1}, engines 0 to {self._engines - 1}"
+            raise InvalidInput(f"key groups {chosen} cannot go to engine {engine}", hint=hint)
+        operator.move_groups(chosen, engine, self.gate.horizon)
+
     def _make_operator(self) -> Operator:
         keeps_state = self.identity is not NO_IDENTITY
         return make_operator(self._nodes, self._layout, self._many, self._twin, self._engines, keeps_state)
@@ -180,11 +209,10 @@ class Engine:
             self.counts.late += int(late.sum())
             self.late.append(fresh.filter(pa.array(late)))
             fresh = fresh.filter(pa.array(~late))
-        if len(fresh) == offered and not fresh.column("_arrival").null_count:
-            self.gate.number_arrivals(offered)
-            return fresh
-        numbers = pa.array(self.gate.number_arrivals(len(fresh)))
-        return fresh.set_column(fresh.schema.get_field_index("_arrival"), "_arrival", numbers)
+        arrivals = self.gate.number_arrivals(len(fresh))
+        if len(fresh) < offered or fresh.column("_arrival").null_count:
+            fresh = fresh.set_column(fresh.schema.get_field_index("_arrival"), "_arrival", pa.array(arrivals))
+        return fresh
 
     def _release(self, fresh: pa.Table, final: bool) -> list[pa.Table]:
         waiting = (

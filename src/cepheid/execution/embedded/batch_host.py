@@ -65,7 +65,7 @@ class BatchHost:
 
     def run_engine(self, vertices: list[str], inputs: list[pa.Table]) -> list[pa.Table]:
         nodes = [node for vertex in vertices if isinstance(node := self._graph.vertices[vertex], EngineNode)]
-        engines = self._engines if self._engines is not None else choose_engines(sum(map(len, inputs)))
+        engines = choose_engines(sum(map(len, inputs))) if self._engines is None else self._engines
         engine = Engine(nodes, [table.schema for table in inputs], self._twin, engines=engines)
         rows = [pa.concat_tables(parts) for parts in zip(engine.push(inputs), engine.finish(), strict=True)]
         self.counts.events += engine.counts.events
