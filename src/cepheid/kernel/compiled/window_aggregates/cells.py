@@ -86,6 +86,8 @@ def as_given(ordered: Int64s, mode: int) -> Int64s | Floats:
     """The values behind ordered cells, all at once."""
     if mode != FLOATS:
         return ordered
+    if len(ordered) and ordered.min() >= 0:  # floats that are not negative are ordered as their bits are
+        return np.ascontiguousarray(ordered).view(np.float64)
     return np.where(ordered >= 0, ordered, (ordered - 1) ^ _ALL_BUT_SIGN).view(np.float64)
 
 

@@ -46,15 +46,16 @@ class RankedBank:
         self._inners = np.zeros((MOST_LEVELS, INNER_WIDTH), dtype=np.int64)
         self._counters = np.array([NONE, 0, NONE, 0], dtype=np.int64)
         self._path = np.zeros((MOST_LEVELS, 2), dtype=np.int64)
+        self._parameters = np.array([aggregate.parameter for aggregate in self._shares], dtype=np.float64)
+        self._is_discrete = np.array([each.function == "percentile_disc" for each in self._shares], dtype=np.uint8)
+        self._limits = np.array([_signed_limit(aggregate) for aggregate in self._lists], dtype=np.int64)
 
     def run(self, step_list: StepList, store: Columns) -> tuple[Column | ListColumn, ...]:
         self._trees = widen(self._trees, step_list.slot_count)
         name, kind = self._aggregates[0].column, self._aggregates[0].column_kind
         assert name is not None, "percentiles are of a column"
         cells = read_ordered(store, name, kind, self._interner)
-        shares = np.array([aggregate.parameter for aggregate in self._shares], dtype=np.float64)
-        is_discrete = np.array([aggregate.function == "percentile_disc" for aggregate in self._shares], dtype=np.uint8)
-        limits = np.array([_signed_limit(aggregate) for aggregate in self._lists], dtype=np.int64)
+        shares, is_discrete, limits = self._parameters, self._is_discrete, self._limits
         counts = np.zeros(step_list.rows, dtype=np.int64)
         found = np.zeros((2 * len(shares), step_list.rows), dtype=np.int64)  # two neighbours for each share
         listed = np.empty(step_list.rows if self._lists else 0, dtype=np.int64)
@@ -80,6 +81,8 @@ class RankedBank:
             if aggregate.function == "percentile_cont":
                 low = _interpolate(low, high, counts, aggregate)
             answers[aggregate] = Column(low, (counts > 0).view(np.uint8))
+        if not self._lists:
+            return tuple(answers[aggregate] for aggregate in self._aggregates)
         given = as_given(listed[: progress[WRITTEN]], cells.mode)
         answers |= zip(self._lists, _part_lists(given, counts, limits), strict=True)
         return tuple(answers[aggregate] for aggregate in self._aggregates)
