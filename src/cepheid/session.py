@@ -15,7 +15,7 @@ from cepheid.errors import InvalidInput, RejectedEventsWarning
 from cepheid.execution.embedded.relations import describe_sql, stays_in_duckdb
 from cepheid.language.catalog import Catalog
 from cepheid.lookups import Aggregate, Database, Table
-from cepheid.schema import read_schema, read_table
+from cepheid.schema import has_changes, read_schema, read_table, without_changes
 from cepheid.settings import Settings
 
 if TYPE_CHECKING:
@@ -50,8 +50,9 @@ def sql(
 
     whole = {name: value.data if isinstance(value, Table) else value for name, value in tables.items()}
     lookups, others = _part_lookups(whole)
-    read = {name: read_table(name, value) for name, value in others.items()}
-    catalog = _make_catalog({name: table.schema for name, table in read.items()}, lookups, aggregates)
+    given = {name: read_table(name, value) for name, value in others.items()}
+    catalog = _make_catalog({name: table.schema for name, table in given.items()}, lookups, aggregates)
+    read = {name: _net_changes(name, table) if name in catalog.changing else table for name, table in given.items()}
     results, counts = run_batch(compile_query(query, catalog).placed, read, lookups=lookups)
     if counts.rejected:
         message = f"{counts.rejected} events have null or NaN where ORDER BY needs a value, and were rejected"
@@ -86,12 +87,13 @@ def open(  # noqa: A001 (the name is part of the contract: cep.open)
     settings = _settings(lateness, strict, None)
     lookups, others = _part_lookups(schemas)
     read = {name: read_schema(name, value) for name, value in others.items()}
-    compilation = compile_query(query, _make_catalog(read, lookups, aggregates, streams=read))
+    catalog = _make_catalog(read, lookups, aggregates, streams=read)
+    compilation = compile_query(query, catalog)
     with placed_at_order(compilation):
         opened = ContinuousQuery(
             compilation.placed, read, settings, snapshot, isinstance(query, Mapping), lookups, on_change
         )
-    check_bounded(compilation, strict)
+    check_bounded(compilation, strict, catalog.changing if lateness is None else ())
     return opened
 
 
@@ -154,11 +156,27 @@ def _make_catalog(
     """What queries of the embedded host may speak of."""
     from cepheid.execution.lookup.database import read_database_schema
 
-    known = dict(schemas)
+    changing = frozenset(name for name, schema in schemas.items() if has_changes(name, schema))
+    known = {name: without_changes(schema) for name, schema in schemas.items()}
     for name, value in lookups.items():
         known[name] = value.schema if isinstance(value, Table) else read_database_schema(value)
     python = _read_aggregates(aggregates)
-    return Catalog(known, describe_sql, frozenset(streams), frozenset(lookups), python, keeps_type=stays_in_duckdb)
+    return Catalog(
+        known,
+        describe_sql,
+        frozenset(streams),
+        frozenset(lookups),
+        python,
+        keeps_type=stays_in_duckdb,
+        changing=changing,
+    )
+
+
+def _net_changes(name: str, table: pa.Table) -> pa.Table:
+    """Of a table whose rows come and go, what is left in the end."""
+    from cepheid.execution.changing.ledger import net_table
+
+    return net_table(name, table)
 
 
 def _read_aggregates(aggregates: Mapping[str, Aggregate] | None) -> dict[str, Aggregate]:

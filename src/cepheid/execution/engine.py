@@ -148,7 +148,7 @@ class Engine:
 
     def _accept(self, tables: list[pa.Table]) -> pa.Table:
         """The events of all inputs that have a place in the order and are not late."""
-        fresh = _unite_tables(tables, self._layout, self._many)
+        fresh = unite_tables(tables, self._layout, self._many)
         self.counts.events += len(fresh)
         times, placed = order_values(fresh.column("_time"))
         for number in range(1, self._order):
@@ -231,7 +231,7 @@ def unite_schemas(inputs: list[pa.Schema], many: bool) -> pa.Schema:
     return united.append(pa.field("_arrival", pa.int64()))
 
 
-def _unite_tables(tables: list[pa.Table], layout: pa.Schema, many: bool) -> pa.Table:
+def unite_tables(tables: list[pa.Table], layout: pa.Schema, many: bool) -> pa.Table:
     """All inputs in one table, each event marked with its input; columns of other inputs are null."""
     if not many and tables[0].schema.names == layout.names[:-1] and tables[0].schema.types == layout.types[:-1]:
         nothing = pa.nulls(len(tables[0]), layout.field("_arrival").type)  # the usual case: nothing to fill in or cast

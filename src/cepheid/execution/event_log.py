@@ -35,3 +35,7 @@ class EventLog:
     def take_rows(self, kept: npt.NDArray[np.bool_]) -> pa.Table:
         columns = [column.filter(kept) for column in self._columns.values()]
         return pa.Table.from_arrays(columns, schema=self._schema)
+
+    def take_at(self, events: npt.NDArray[np.int64]) -> pa.Table:
+        """Whole events by their indices."""
+        return pa.Table.from_arrays([self.take(name, events) for name in self._schema.names], schema=self._schema)

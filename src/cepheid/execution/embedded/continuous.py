@@ -51,8 +51,9 @@ class ContinuousQuery:
         self._plain = {name: is_plain_schema(schema) for name, schema in schemas.items()}
         self._empty = {name: schema.empty_table() for name, schema in schemas.items()}
         self._graph = placed.graph
-        lateness_us = 0 if settings.lateness is None else in_microseconds(settings.lateness)
-        self._host = StreamHost(schemas, lookups or {}, lateness_us)
+        lateness_us = None if settings.lateness is None else in_microseconds(settings.lateness)
+        wait_us = None if settings.wait is None else in_microseconds(settings.wait)
+        self._host = StreamHost(schemas, lookups or {}, lateness_us, wait_us)
         saved = None if snapshot is None else SavedState.read(snapshot)
         self.restored = Restored() if saved is None else saved.compare(self._list_stateful(), on_change)
         self._result_schemas = self._host.open(placed, saved)
@@ -79,7 +80,9 @@ class ContinuousQuery:
         """All the query knows, as bytes; `cep.open(text, ..., snapshot=blob)` goes on from there."""
         self._refuse_finished()
         return write_saved_state(
-            self._list_stateful(), [SavedEngine(*run.write_state()) for run in self._host.list_engines()]
+            self._list_stateful(),
+            [SavedEngine(*run.write_state()) for run in self._host.list_engines()],
+            self._host.save_streams(),
         )
 
     def late_events(self) -> pa.Table:
@@ -102,9 +105,9 @@ class ContinuousQuery:
     def measurements(self) -> dict[str, CountedVertices]:
         """By the digest of each vertex that remembers: what was counted where it runs."""
         return {
-            digest: CountedVertices(labels=tuple(run.vertices), digests=run.engine.identity.digests, counts=run.counts)
+            digest: CountedVertices(labels=tuple(run.vertices), digests=run.identity.digests, counts=run.counts)
             for run in self._host.list_engines()
-            for digest in run.engine.identity.digests
+            for digest in run.identity.digests
         }
 
     @property
