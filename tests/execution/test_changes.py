@@ -257,7 +257,7 @@ def test_rows_that_are_late_for_everybody_are_forgotten(monkeypatch: pytest.Monk
     query = cep.open("SELECT count(*) AS n FROM s [ORDER BY ts ROWS 2]", s=SCHEMA, lateness=LATENESS)
     for number in range(200):
         query.push(s=changes(ins(number, number, 1, 1)))
-    assert len(query._host._streams._ledgers["s"]) < 60
+    assert len(query._host._ledgers._ledgers["s"]) < 60
     query.push(s=changes(ret(3, 3, 1, 1)))
     assert query.counts.late == 1, "it may have been there"
     with pytest.raises(InvalidInput, match="which was never inserted"):
