@@ -74,6 +74,7 @@ class StreamHost:
         self._changes = find_changing(graph, self._changing_streams)
         databases = [name for name, table in self._lookups.items() if isinstance(table, Database)]
         refuse_unstable(graph, self._changes.changing, databases)
+        self._netted, self._shown = {}, {}
         groups, self._saved = _group_vertices(placed, saved, self._changes.carried)
         given = interpret(placed, self, groups)
         sinks = graph.of_role("consumer")
@@ -199,8 +200,8 @@ class StreamHost:
         self._streams.open(self._graph, self._changes.carried, feeds, self._lateness_us is not None)
         if saved is not None and saved.streams is not None:
             self._streams.read_state(saved.streams.header, saved.streams.parts)
-            for vertex, netted in self._netted.items():
-                netted.fill(self._rerun(self._graph.inputs(vertex)[0]))
+        for vertex, netted in self._netted.items():
+            netted.fill(self._rerun(self._graph.inputs(vertex)[0]))
 
     def _show_changes(self, query: str, schema: pa.Schema) -> pa.Schema:
         """The schema of a query's rows as users see them."""
