@@ -247,6 +247,6 @@ def test_netted_changes_are_the_batch_answer() -> None:
             wrong.append((seed, case, problem))
     report_smallest(wrong)
     assert seen["rows"] > count / 3, f"many queries find something: {seen}"
-    assert seen["retracts"] > count / 4, f"many take something back: {seen}"
+    assert seen["retracts"] > count / 5, f"many take something back: {seen}"
     assert seen["bounded"] > 10, f"some have a bound: {seen}"
     assert seen["corrected"] > 10, f"some take back what was given out too early: {seen}"

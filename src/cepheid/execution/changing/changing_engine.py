@@ -30,7 +30,7 @@ from cepheid.disorder.gate import Gate, sort_events
 from cepheid.event_time import BEGINNING, END, order_values
 from cepheid.execution.changing.change_rows import CARRIED, GONE, PLACE, ROW, Flags, Int64s, read_flags
 from cepheid.execution.changing.given_rows import GivenRows, OrderRows
-from cepheid.execution.changing.row_identity import EVENT, RowIdentity, name_events, with_identity
+from cepheid.execution.changing.row_identity import EVENT, RowIdentity, mark_finish, name_events, with_identity
 from cepheid.execution.engine import MOST_AT_ONCE, make_operator, unite_schemas, unite_tables
 from cepheid.execution.operator import KeptEvents, Operator
 from cepheid.graph.node import EngineNode
@@ -73,6 +73,7 @@ class KeptChanges:
     places: list[int]
     present: int
     settled: int
+    newest: int
 
 
 class ChangingEngine:
@@ -98,11 +99,13 @@ class ChangingEngine:
         self.counts = Counts()
         self.late: list[pa.Table] = []
         self._no_events = self.layout.empty_table()
-        self._held = self._log = self._no_events
+        self._held = self._no_events
+        self._logged = [self._no_events]
         self._live = self._make_operator()
         self._told = BEGINNING  # the horizon that the operator knows
         self._base: Operator | None = self._make_operator() if self._moves_base else None
         self._base_horizon = BEGINNING
+        self._newest = BEGINNING  # time of the last event that is not in the log any more
         self._needed = 0  # events that were needed when we last looked
         self.given = [
             GivenRows(
@@ -115,6 +118,17 @@ class ChangingEngine:
     def schemas(self) -> list[pa.Schema]:
         """Of the rows of each vertex."""
         return [given.schema for given in self.given]
+
+    @property
+    def _log(self) -> pa.Table:
+        """Events since the base, in order."""
+        if len(self._logged) > 1:
+            self._logged = [pa.concat_tables(self._logged).combine_chunks()]
+        return self._logged[0]
+
+    @_log.setter
+    def _log(self, events: pa.Table) -> None:
+        self._logged = [events]
 
     # --- time --------------------------------------------------------------------------------------------
     def see(self, number: int, newest: list[int]) -> None:
@@ -173,11 +187,12 @@ class ChangingEngine:
             [each.last_place for each in given],
             self._told,
             self.bound.horizon,
+            self._newest,
         )
 
     def restore(self, kept: KeptChanges) -> None:
         """Go on from a snapshot."""
-        self._held, self._log, self._told = kept.held, kept.log, kept.present
+        self._held, self._log, self._told, self._newest = kept.held, kept.log, kept.present, kept.newest
         self.gate.horizon, self.bound.horizon = kept.present, kept.settled
         if kept.base is not None:
             self._base_horizon = kept.base.horizon
@@ -250,16 +265,22 @@ class ChangingEngine:
             released, self._held = released.filter(pa.array(ready)), self._held.filter(pa.array(~ready))
             times = times[ready]
         returns |= len(times) > 0 and int(times.min()) < self._told
-        self._told = max(self._told, horizon)
+        self._told = self._told if final else max(self._told, horizon)
         if not returns:
             released = self._sort(released)
-            rows = self._step_through(self._live, released, self._told, final)
+            rows = self._finish(released) if final else self._step_through(self._live, released, self._told)
             if self._patience.corrects and len(released):
-                self._log = pa.concat_tables([self._log, released])
+                self._logged.append(released)
+            elif len(released):
+                self._newest = max(self._newest, int(times.max()))
             return [given.add(table) for given, table in zip(self.given, rows, strict=True)]
         self._log = self._sort(pa.concat_tables([self._log, released])).combine_chunks()
         self._live = self._begin_again()
-        rows = self._step_through(self._live, self._log, self._told, final, again=True)
+        rows = (
+            self._finish(self._log, again=True)
+            if final
+            else self._step_through(self._live, self._log, self._told, again=True)
+        )
         return [given.replace(table) for given, table in zip(self.given, rows, strict=True)]
 
     def _step_through(
@@ -281,6 +302,15 @@ class ChangingEngine:
             self.counts.dropped += dropped
         return [pa.concat_tables(tables) for tables in zip(*found, strict=True)]
 
+    def _finish(self, events: pa.Table, again: bool = False) -> list[pa.Table]:
+        """What is left: all that events settle, then what the end of the input settles."""
+        times, _ = order_values(events.column("_time"))
+        known, _ = order_values(self._log.column("_time"))
+        newest = max([self._newest, *times[-1:].tolist(), *known[-1:].tolist()])
+        rows = self._step_through(self._live, events, max(self._told, newest + 1), again=again)
+        rest = self._step_through(self._live, self._no_events, END, final=True)
+        return [mark_finish(*parts, newest) for parts in zip(rows, rest, strict=True)]
+
     def _settle(self) -> None:
         """Move the base on to where nothing changes any more, once half of the log lies behind that."""
         floor = self.settled_floor()
@@ -298,6 +328,7 @@ class ChangingEngine:
         rows = self._step_through(self._base, self._log.slice(0, count), horizon, again=True)
         self._log = self._log.slice(count).combine_chunks()
         self._base_horizon = horizon
+        self._newest = max([self._newest, *times[:count][-1:].tolist()])
         for given, table in zip(self.given, rows, strict=True):
             given.settle(table, self.settled_floor())
 
@@ -356,7 +387,7 @@ class ChangingEngine:
 
     def _count_state(self) -> None:
         self.counts.held = len(self._held)
-        self.counts.kept = len(self._log) if self._patience.corrects else self._live.count_kept()
+        self.counts.kept = sum(map(len, self._logged)) if self._patience.corrects else self._live.count_kept()
 
 
 def _event_schema(schema: pa.Schema) -> pa.Schema:

@@ -112,7 +112,7 @@ class Ledger:
 
     def __len__(self) -> int:
         """Rows that are known, or were."""
-        return len(self._versions)
+        return int((self._versions > _UNKNOWN).sum())
 
     # --- snapshots ---------------------------------------------------------------------------------------
     def write(self) -> pa.Table:
@@ -135,8 +135,8 @@ class Ledger:
 
     # --- inside ------------------------------------------------------------------------------------------
     def _make_room(self) -> None:
-        more = len(self._index) - len(self._versions)
-        if more > 0:
+        if len(self._index) > len(self._versions):
+            more = max(len(self._index) - len(self._versions), len(self._versions))
             self._versions = np.concatenate([self._versions, np.full(more, _UNKNOWN)])
             self._alive = np.concatenate([self._alive, np.zeros(more, dtype=np.bool_)])
             self._places = np.concatenate([self._places, np.full(more, -1, dtype=np.int64)])

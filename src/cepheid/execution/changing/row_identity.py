@@ -21,6 +21,7 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
+from cepheid.event_time import order_values
 from cepheid.execution.changing.change_rows import Int64s
 from cepheid.execution.changing.row_hash import Hashes, hash_rows, hash_text, mix, write_ids
 from cepheid.graph.node import EngineNode
@@ -32,6 +33,8 @@ from cepheid.kernel.expression import Aggregate
 
 EVENT = "_change.event"  # column of the layout: who the event is, as a number
 _ID, _TURN = "_id.", "_id.turn."
+MOMENT = "_id.turn.moment"
+LAST = "_id.turn.last"  # did the row come out because the input had ended?
 _SEEDS = (0x243F6A8885A308D3, 0x13198A2E03707344)
 
 
@@ -71,8 +74,10 @@ def _identify_window(node: WindowAggregate) -> list[WindowCell]:
         cells.append(WindowCell(name=f"{_ID}event", kind="row", column=EVENT))
     if program.shows == "changes":
         cells.append(WindowCell(name=f"{_ID}sign", kind="sign"))
-    if any(cell.kind == "evaluation" for cell in node.cells):  # to tell evaluations apart, not rows
-        cells.append(WindowCell(name=f"{_TURN}moment", kind="moment"))
+    is_compared = any(cell.kind == "evaluation" for cell in node.cells)
+    if is_compared or when == "close":
+        cells.append(WindowCell(name=MOMENT, kind="moment"))
+    if is_compared:  # to tell evaluations apart, not rows
         cells.append(WindowCell(name=f"{_TURN}evaluation", kind="evaluation"))
     return cells
 
@@ -99,14 +104,14 @@ class RowIdentity:
         cells: tuple[OutputCell | WindowCell | JoinCell, ...] = with_identity(node).cells
         self._about = [cell.name for cell in cells[len(node.cells) :] if not cell.name.startswith(_TURN)]
         self._evaluations = [cell.name for cell in cells if isinstance(cell, WindowCell) and cell.kind == "evaluation"]
-        self._moments = [f"{_ID}key{number}" for number in range(node.keys)] + [f"{_TURN}moment"]
+        self._moments = [f"{_ID}key{number}" for number in range(node.keys)] + [MOMENT]
         self.cells = [name for name in node.cell_names() if not name.startswith("_place.")]  # those of row_queue.py
 
     def tell(self, rows: pa.Table) -> tuple[pa.Table, pa.Array, Int64s]:
         """The rows without what only ids need; their ids; int64[n]: their values as one number, to compare by."""
         rows = self._settle_evaluations(rows)
         about = [rows.column(name) for name in self._about]
-        high, low = (hash_rows(about, len(rows), seed) for seed in self._seeds)
+        high, low = (_mark_last(rows, hash_rows(about, len(rows), seed)) for seed in self._seeds)
         shown = rows.select([name for name in rows.column_names if not name.startswith(_ID)])
         cells = [shown.column(name) for name in self.cells]
         return shown, write_ids(*tell_apart(high, low)), hash_rows(cells, len(rows), _SEEDS[0]).view(np.int64)
@@ -116,7 +121,7 @@ class RowIdentity:
         it; told by key, moment and turn they stay as they are."""
         if not self._evaluations or not len(rows):
             return rows
-        moments = hash_rows([rows.column(name) for name in self._moments], len(rows), 0)
+        moments = _mark_last(rows, hash_rows([rows.column(name) for name in self._moments], len(rows), 0))
         numbers = rows.column(self._evaluations[-1]).to_numpy()
         order = np.lexsort([numbers, moments])
         sorted_moments, sorted_numbers = moments[order], numbers[order]
@@ -132,6 +137,20 @@ class RowIdentity:
         for name in self._evaluations:
             rows = rows.set_column(rows.schema.get_field_index(name), name, told)
         return rows
+
+
+def mark_finish(rows: pa.Table, finish: pa.Table, newest: int) -> pa.Table:
+    """Rows, and those that came out because the input had ended: of a window that was never closed, at a moment of
+    which rows came out before.  newest: time of the last event."""
+    if MOMENT not in rows.column_names:
+        return pa.concat_tables([rows, finish])
+    moments, _ = order_values(finish.column(MOMENT))
+    marked = finish.append_column(LAST, pa.array(moments <= newest))
+    return pa.concat_tables([rows.append_column(LAST, pa.array(np.zeros(len(rows), dtype=np.bool_))), marked])
+
+
+def _mark_last(rows: pa.Table, hashes: Hashes) -> Hashes:
+    return np.where(rows.column(LAST).to_numpy(), mix(~hashes), hashes) if LAST in rows.column_names else hashes
 
 
 def tell_apart(high: Hashes, low: Hashes) -> tuple[Hashes, Hashes]:

@@ -121,6 +121,7 @@ class ChangingFeed:
             "places": kept.places,
             "present": kept.present,
             "settled": kept.settled,
+            "newest_event": kept.newest,
             "newest": self.engine.gate.newest,
             "floor": self.floor,
             "settled_floor": self.settled_floor,
@@ -167,6 +168,7 @@ class ChangingFeed:
                 [header["places"][number] for number in members],
                 header["present"],
                 header["settled"],
+                header["newest_event"],
             )
         )
         engine.late = [fit(late) for late in others[2 * count :]]

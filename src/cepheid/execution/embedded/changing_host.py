@@ -162,8 +162,8 @@ class ChangingHost(StreamHost):
         self._ledgers.open(self._graph, self._changes.carried, feeds, self._bound_us is not None)
         if saved is not None and saved.streams is not None:
             self._ledgers.read_state(saved.streams.header, saved.streams.parts)
-            for vertex, netted in self._netted.items():
-                netted.fill(self._rerun(self._graph.inputs(vertex)[0]))
+        for vertex, netted in self._netted.items():
+            netted.fill(self._rerun(self._graph.inputs(vertex)[0]))
 
     def _show_changes(self, query: str, schema: pa.Schema) -> pa.Schema:
         """The schema of a query's rows as users see them."""
