@@ -61,6 +61,16 @@ class Gate:
         """Move the horizon on as far as the inputs allow, or to where somebody who knows more says that it is."""
         self.horizon = max(self.horizon, horizon, min(self._reached, default=BEGINNING))
 
+    @property
+    def follows_one(self) -> bool:
+        """Does the horizon follow the newest event of a single stream, so that events in order wait for nothing?"""
+        return self.ties_by_arrival and self._delays_us == [0] and len(self.newest[0]) == 1
+
+    def pass_by(self, time: int, count: int) -> None:
+        """So many events of the single stream have gone past in order, the last of them at this time."""
+        self.horizon = self._reached[0] = self.newest[0][0] = time
+        self.arrivals += count
+
     # --- events ------------------------------------------------------------------------------------------
     def find_late(self, times: Int64s) -> Flags | None:
         """bool[n]: did the event come too late?  None: no event did.  Before there is a horizon none can."""

@@ -12,6 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from cepheid.execution.event_log import EventLog
+from cepheid.execution.log_column import Picked
 from cepheid.execution.measured_aggregates import Stretches, write_aggregate
 from cepheid.graph.cell_types import type_of_cell
 from cepheid.graph.operators import RowPattern, Sequence
@@ -120,6 +121,26 @@ def _stay_in_frame(events: Int64s, rows: OutputRows, frame: Frame, neighbours: N
     return np.where(inside, events, -1)
 
 
+def pick_cells(
+    node: RowPattern | Sequence, matches: Matches, log: EventLog, neighbours: Neighbours | None, schema: pa.Schema
+) -> list[Picked]:
+    """As `write_cells`, for a log of arrays: what is read from a column stays an array."""
+    rows = order_rows(node, matches)
+    frame = node.program.frame if isinstance(node, RowPattern) else None
+    columns = log.columns
+    assert columns is not None, "a lane has a log of arrays"
+    found: list[Picked] = []
+    for cell, field in zip(node.cells, schema, strict=True):
+        if cell.kind in ("row", "navigate") and cell.column is not None:
+            events = rows.event if cell.kind == "row" else _navigate(cell, rows, matches, neighbours, frame)[0]
+            missing = events < 0
+            found.append(columns[cell.column].pick(events, missing if missing.any() else None))
+        else:
+            column = _write_cell(cell, rows, matches, log, neighbours, frame)
+            found.append(column if column.type == field.type else column.cast(field.type))
+    return found
+
+
 def _write_cell(
     cell: OutputCell,
     rows: OutputRows,
@@ -140,13 +161,7 @@ def _write_cell(
         case "aggregate":
             assert cell.aggregate is not None, "an aggregate cell has an aggregate"
             return write_aggregate(cell.aggregate, Stretches(rows.begin, ends), matches, log)
-    table = _tabulate_position(cell.position, matches.variables)
-    found = navigate_matches(table, 0, matches.labels, rows.begin, ends)
-    events = np.where(found >= 0, matches.events[found] if len(matches.events) else 0, -1)
-    if cell.position.shift and neighbours is not None:
-        events = neighbours.shift(events, cell.position.shift)
-        if frame is not None:
-            events = _stay_in_frame(events, rows, frame, neighbours)
+    events, found = _navigate(cell, rows, matches, neighbours, frame)
     if cell.kind == "classifier":
         if cell.position.shift:
             found = find_in_matches(events, matches.events, rows.begin, rows.final)
@@ -155,6 +170,21 @@ def _write_cell(
         return names.take(pa.array(labels, mask=found < 0))
     assert cell.column is not None, "a navigated cell reads a column"
     return log.take(cell.column, events)
+
+
+def _navigate(
+    cell: OutputCell, rows: OutputRows, matches: Matches, neighbours: Neighbours | None, frame: Frame | None
+) -> tuple[Int64s, Int64s]:
+    """The event that a cell is read at, -1 if there is none, and its place among the events of matches."""
+    ends = rows.final if cell.final else rows.running
+    table = _tabulate_position(cell.position, matches.variables)
+    found = navigate_matches(table, 0, matches.labels, rows.begin, ends)
+    events = np.where(found >= 0, matches.events[found] if len(matches.events) else 0, -1)
+    if cell.position.shift and neighbours is not None:
+        events = neighbours.shift(events, cell.position.shift)
+        if frame is not None:
+            events = _stay_in_frame(events, rows, frame, neighbours)
+    return events, found
 
 
 @cache

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -30,37 +31,50 @@ from cepheid.kernel.columns import Int64s
 from cepheid.measurement import Counts
 from cepheid.placement.core_split import ONE_CORE, split_among_cores
 
+if TYPE_CHECKING:  # loaded with the kernels, when it is needed
+    from cepheid.execution.lane.engine_lane import EngineLane
+    from cepheid.execution.lane.few_rows import FewRows
+
+MOST_FEW = 512  # events that take the way for a few
 MOST_AT_ONCE = 1_048_576  # events that an operator is given at once
 SPARE_EVENTS = 8192  # forgotten events that are not worth starting afresh for
 
 
 def make_operator(
-    nodes: list[EngineNode], layout: pa.Schema, many: bool, twin: str, engines: int = 1, keeps_state: bool = False
+    nodes: list[EngineNode],
+    layout: pa.Schema,
+    many: bool,
+    twin: str,
+    engines: int = 1,
+    keeps_state: bool = False,
+    few: bool = False,
 ) -> Operator:
     """The operator for vertices that share an engine; `engines`: among how many their events are split, if they may
-    be; `keeps_state`: what it knows must be told."""
+    be; `keeps_state`: what it knows must be told; `few`: events will come a few at a time as well."""
     split = split_among_cores(nodes) if engines > 1 else ONE_CORE
     if not split.columns or (keeps_state and not split.keyed):
-        return _make_single(nodes, layout, many, twin, counts=False)
+        return _make_single(nodes, layout, many, twin, counts=False, few=few)
     return KeyGroupOperator(lambda: _make_single(nodes, layout, many, twin, split.counts), split, engines)
 
 
-def _make_single(nodes: list[EngineNode], layout: pa.Schema, many: bool, twin: str, counts: bool) -> PlacedOperator:
+def _make_single(
+    nodes: list[EngineNode], layout: pa.Schema, many: bool, twin: str, counts: bool, few: bool = False
+) -> PlacedOperator:
     """Its kernels are loaded when they are needed, as that takes a while."""
     first = nodes[0]
     if isinstance(first, RowPattern | Sequence):
         from cepheid.execution.pattern_operator import PatternOperator
 
-        return PatternOperator(first, layout, many, twin)
+        return PatternOperator(first, layout, many, twin, few)
     if isinstance(first, WindowJoin):
         from cepheid.execution.join_operator import JoinOperator
 
-        return JoinOperator([node for node in nodes if isinstance(node, WindowJoin)], layout, twin)
+        return JoinOperator([node for node in nodes if isinstance(node, WindowJoin)], layout, twin, few)
     windows = [node for node in nodes if isinstance(node, WindowAggregate)]
     assert len(windows) == len(nodes), f"{type(first).__name__} has no operator"
     from cepheid.execution.window_operator import WindowOperator
 
-    return WindowOperator(windows, layout, twin, counts)
+    return WindowOperator(windows, layout, twin, counts, few)
 
 
 class Engine:
@@ -78,21 +92,28 @@ class Engine:
         delays_us: list[int] | None = None,
         streams: list[int] | None = None,
         engines: int = 1,
+        few: bool = False,
     ) -> None:
+        """few: events will come a few at a time as well."""
+        self._few = few and twin == "compiled" and nodes[0].order == 1
+        self._lane: EngineLane | None = None
+        self._came_otherwise = False  # have events come in large batches since the lane was last used?
         self._nodes = nodes
         self._engines = engines
         self.identity = identity
         self._twin = twin
         self._many = len(inputs) > 1
         self._order = nodes[0].order
+        self._inputs = inputs
         self._layout = unite_schemas(inputs, self._many)
         self._no_events = self._layout.empty_table()
         self.counts = Counts()
         self.gate = Gate(delays_us or [0] * len(inputs), not self._many and self._order == 1, streams)
         self._needed = 0  # events that were needed when we last looked
-        self._held = self._no_events
+        self._held_table = self._no_events
         self.late: list[pa.Table] = []
         self._operator = self._make_operator()
+        self._no_rows = [schema.empty_table() for schema in self._operator.schemas]
 
     @property
     def layout(self) -> pa.Schema:
@@ -106,9 +127,98 @@ class Engine:
     def push(self, tables: list[pa.Table], horizon: int = BEGINNING) -> list[pa.Table]:
         """Take in one table per input; give the rows of each vertex that are settled by what the gate knows of time, or
         by a horizon that somebody else knows."""
+        if self._few and sum(map(len, tables)) <= MOST_FEW:
+            found = self._push_few(tables, horizon)
+            if found is not None:
+                return found
         fresh = self._accept(tables)
         self.gate.advance(horizon)
         return self._release(fresh, final=False)
+
+    # --- a few events at a time ----------------------------------------------------------------------------
+    def _push_few(self, tables: list[pa.Table], horizon: int) -> list[pa.Table] | None:
+        """The rows of each vertex; None: these events must go the other way."""
+        lane = self.lane
+        if lane is None:
+            return None
+        if lane.holding is None:
+            rows = lane.push_columns(tables[0].columns, len(tables[0]), horizon)
+        else:
+            for number, table in enumerate(tables):
+                if lane.hold_columns(number, table.columns, len(table)) is None:
+                    return self._push_rest(tables, number, horizon)
+            rows = self.release_few(horizon)
+            if rows is None:
+                return self._push_rest(tables, len(tables), horizon)
+        if rows is None:
+            return None
+        self.settle_few(rows)
+        empty = self._no_rows
+        return [none if found is None else found.as_table() for found, none in zip(rows, empty, strict=True)]
+
+    @property
+    def inputs(self) -> list[pa.Schema]:
+        return self._inputs
+
+    def _push_rest(self, tables: list[pa.Table], first: int, horizon: int) -> list[pa.Table]:
+        """Go the other way with the inputs from `first` on; the events of those before are among the held ones."""
+        rest = [table if number >= first else table.slice(0, 0) for number, table in enumerate(tables)]
+        fresh = self._accept(rest)
+        self.gate.advance(horizon)
+        return self._release(fresh, final=False)
+
+    def release_few(self, horizon: int = BEGINNING) -> list[FewRows | None] | None:
+        """Let those go that wait in the lane and need not any longer; None: they must go the other way."""
+        lane = self._lane
+        assert lane is not None, "they wait in the lane"
+        self.gate.advance(horizon)
+        rows = lane.release()
+        self.counts.held = lane.count_held
+        return rows
+
+    @property
+    def _held(self) -> pa.Table:
+        """Events that wait, in the order of arrival."""
+        if self._lane is not None and self._lane.count_held:
+            assert self._lane.holding is not None, "they wait there"
+            self._held_table = _by_arrival(pa.concat_tables([self._held_table, self._lane.holding.give()]))
+        return self._held_table
+
+    @_held.setter
+    def _held(self, table: pa.Table) -> None:
+        assert self._lane is None or not self._lane.count_held, "events wait in one place"
+        self._held_table = table
+
+    @property
+    def lane(self) -> EngineLane | None:
+        """The way for a few events; None: now, or always, they must go the other way."""
+        if self._lane is None and self._few:
+            from cepheid.execution.lane.engine_lane import open_engine_lane
+
+            self._lane = open_engine_lane(self._layout, self._inputs, self.gate, self.counts, self._operator)
+            self._few = self._lane is not None
+        if len(self._held_table):
+            holding = None if self._lane is None else self._lane.holding
+            if holding is None or not holding.take(self._held_table):
+                return None
+            self._held_table = self._no_events
+        if self._came_otherwise and self._lane is not None:
+            self._lane.catch_up()
+            self._came_otherwise = False
+        return self._lane
+
+    def settle_few(self, rows: list[FewRows | None]) -> None:
+        """What is to be done after a few events went through the lane."""
+        counts, operator = self.counts, self._operator
+        for found in rows:
+            if found is not None:
+                counts.rows += len(found)
+        if self._lane is not None and self._lane.may_drop:
+            counts.dropped += operator.take_dropped()
+        kept = counts.kept = operator.count_kept()
+        if kept > 2 * self._needed + SPARE_EVENTS:
+            self._forget()
+            counts.kept = self._operator.count_kept()
 
     def finish(self) -> list[pa.Table]:
         """No more events: settle everything."""
@@ -134,7 +244,7 @@ class Engine:
 
     def is_waiting(self) -> bool:
         """May rows come out when only the horizon moves on?"""
-        return len(self._held) > 0 or self._operator.is_waiting()
+        return self._count_held() > 0 or self._operator.is_waiting()
 
     def pick(self, kept: KeptEvents, members: list[int]) -> KeptEvents:
         """A snapshot of an engine with more vertices, for these of them only."""
@@ -143,6 +253,7 @@ class Engine:
     def restore(self, kept: KeptEvents) -> None:
         """Go on from a snapshot; its events may be in any order."""
         self.gate.horizon, self.gate.arrivals = kept.horizon, kept.arrivals
+        self._lane = None
         held = kept.roles == HELD
         self._held = _by_arrival(kept.table.filter(pa.array(held)))
         released = kept.table.filter(pa.array(~held))
@@ -190,7 +301,7 @@ class Engine:
 
     def _make_operator(self) -> Operator:
         keeps_state = self.identity is not NO_IDENTITY
-        return make_operator(self._nodes, self._layout, self._many, self._twin, self._engines, keeps_state)
+        return make_operator(self._nodes, self._layout, self._many, self._twin, self._engines, keeps_state, self._few)
 
     def _accept(self, tables: list[pa.Table]) -> pa.Table:
         """The events of all inputs that have a place in the order and are not late."""
@@ -245,6 +356,7 @@ class Engine:
 
     def _step_through(self, released: pa.Table, times: Int64s, final: bool) -> list[pa.Table]:
         """Large releases go piece by piece: what is needed for a while only is then small enough to be used again."""
+        self._came_otherwise = True
         if len(released) <= MOST_AT_ONCE:
             return self._operator.step(released, times, END if final else self.gate.horizon, final)
         self._operator.expect(len(released))
@@ -265,8 +377,11 @@ class Engine:
         if self._operator.count_kept() > 2 * self._needed + SPARE_EVENTS:
             self.restore(self.keep())
 
+    def _count_held(self) -> int:
+        return len(self._held_table) + (0 if self._lane is None else self._lane.count_held)
+
     def _count_state(self) -> None:
-        self.counts.held = len(self._held)
+        self.counts.held = self._count_held()
         self.counts.kept = self._operator.count_kept()
 
 

@@ -6,11 +6,14 @@ when it is asked for many, not before.
 
 from __future__ import annotations
 
+from collections.abc import Container
+
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from cepheid.execution.log_column import NumberColumn, ValueColumn, find_stored, make_column, take_values
+from cepheid.kernel.columns import Interner
 
 MOST_WAITING = 64  # tables that some column has not taken in
 FEW = 3  # if a third of the events that wait, or less, are asked for, a column need not take them in
@@ -19,15 +22,19 @@ FEW = 3  # if a third of the events that wait, or less, are asked for, a column 
 class EventLog:
     """Grows by tables; gives out cells by event index."""
 
-    def __init__(self, schema: pa.Schema) -> None:
+    def __init__(self, schema: pa.Schema, interner: Interner | None = None) -> None:
+        """interner: strings are kept as its numbers, so that the log can be written to by address."""
         self._schema = schema
-        self._columns = {field.name: make_column(field.type) for field in schema}
+        self._columns = {field.name: make_column(field.type, interner) for field in schema}
+        arrays = {name: column for name, column in self._columns.items() if isinstance(column, NumberColumn)}
+        self._arrays = arrays if len(arrays) == len(self._columns) else None
         self._stored = {field.name: find_stored(field.type) for field in schema}
         self._taken = dict.fromkeys(self._columns, 0)  # tables of those that wait
         self._waiting: list[tuple[pa.Table, npt.NDArray[np.int64] | None]] = []
         self._expected = 0
         self._begins: list[int] = []  # events before each table that waits
         self._count = 0
+        self._is_told = True  # do the columns know how many events there are?
 
     def __len__(self) -> int:
         return self._count
@@ -41,14 +48,12 @@ class EventLog:
         count = len(table) if events is None else len(events)
         if not count:
             return
+        self._tell_columns()
         self._begins.append(self._count)
         self._count += count
         self._waiting.append((table, events))
         if len(self._waiting) > MOST_WAITING:
-            for name in self._columns:
-                self._fill(name)
-            self._waiting, self._begins = [], []
-            self._taken = dict.fromkeys(self._columns, 0)
+            self._fill_all()
 
     def take(self, column: str, events: npt.NDArray[np.int64]) -> pa.ChunkedArray:
         """The column at these events; null where the index is negative."""
@@ -92,6 +97,7 @@ class EventLog:
 
     def _fill(self, name: str) -> NumberColumn | ValueColumn:
         """A column with all that came."""
+        self._tell_columns()
         column = self._columns[name]
         if self._taken[name] < len(self._waiting):
             column.expect(self._expected)
@@ -100,6 +106,37 @@ class EventLog:
                 column.append(values if events is None else _as_chunked(take_values(values, events)))
             self._taken[name] = len(self._waiting)
         return column
+
+    def _fill_all(self) -> None:
+        for name in self._columns:
+            self._fill(name)
+        self._waiting, self._begins = [], []
+        self._taken = dict.fromkeys(self._columns, 0)
+
+    # --- a few events at a time, written by address (execution/lane) --------------------------------------
+    @property
+    def columns(self) -> dict[str, NumberColumn] | None:
+        """All columns, if each is an array; they must be told how many events there are (`make_room`)."""
+        return self._arrays
+
+    def make_room(self, count: int, nulls: Container[str]) -> None:
+        """For `count` more events; nulls: columns that may be null in them."""
+        self._fill_all()
+        for name, column in (self._arrays or {}).items():
+            column.make_room(count, nulls=name in nulls)
+
+    def count_up(self, count: int) -> None:
+        """So many events have been written; the columns hear of it when somebody asks them."""
+        assert not self._waiting, "room was made for them"
+        self._count += count
+        self._is_told = False
+
+    def _tell_columns(self) -> None:
+        if not self._is_told:
+            for column in self._columns.values():
+                assert isinstance(column, NumberColumn), "events are written by address to arrays only"
+                column.count_up_to(self._count)
+            self._is_told = True
 
 
 def _as_chunked(values: pa.Array | pa.ChunkedArray) -> pa.ChunkedArray:

@@ -24,6 +24,7 @@ from cepheid.execution.numbering import Numbering
 from cepheid.execution.operator import KeptEvents, Owners, PlacedRows, Share, kept_events
 from cepheid.execution.placed_rows import Ordinals, Places, take_events
 from cepheid.graph.operators import WindowJoin
+from cepheid.graph.operators.window_join import JoinCell
 from cepheid.kernel.columns import Int64s, Interner
 from cepheid.kernel.compiled.join import CompiledJoin
 from cepheid.kernel.join import Accept, JoinEvents, JoinProgram, JoinRows
@@ -32,7 +33,8 @@ from cepheid.kernel.reference.join import ReferenceJoin
 
 
 class JoinOperator:
-    def __init__(self, nodes: list[WindowJoin], layout: pa.Schema, twin: str) -> None:
+    def __init__(self, nodes: list[WindowJoin], layout: pa.Schema, twin: str, few: bool = False) -> None:
+        """few: events will come a few at a time as well."""
         self._nodes = nodes
         self._layout = layout
         types = {field.name: field.type for field in layout}
@@ -40,16 +42,41 @@ class JoinOperator:
         self._interner = Interner()
         first = nodes[0]
         keys = [f"_key{number}" for number in range(first.keys)]
-        self._keys = Numbering(keys, layout, self._interner)
+        self._keys = Numbering(keys, layout, self._interner, few)
         parts = [f"_part{number}" for number in range(max(first.parts))]
-        self._parts = Numbering(parts, layout, self._interner)
+        self._parts = Numbering(parts, layout, self._interner, few)
         self._computed = [*keys, *parts, "_stream"]
         programs = tuple(node.program for node in nodes)
         self._kernel = CompiledJoin(programs) if twin == "compiled" else None
         self._reference = [ReferenceJoin(program) for program in programs if twin != "compiled"]
-        self._log = EventLog(layout)
+        self._log = EventLog(layout, self._interner if few else None)
         self._accepts = [_make_accept(node, self._log) for node in nodes]
         self._ordinals = Ordinals()
+
+    # --- a few events at a time (execution/lane) -----------------------------------------------------------
+    @property
+    def interner(self) -> Interner:
+        return self._interner
+
+    @property
+    def log(self) -> EventLog:
+        return self._log
+
+    @property
+    def kernel(self) -> CompiledJoin | None:
+        return self._kernel
+
+    @property
+    def cells(self) -> tuple[JoinCell, ...]:
+        return self._nodes[0].cells
+
+    @property
+    def has_conditions(self) -> bool:
+        return any(accept is not None for accept in self._accepts)
+
+    def list_numberings(self) -> list[Numbering]:
+        """Of keys, and of partitions."""
+        return [self._keys, self._parts]
 
     def expect(self, count: int) -> None:
         self._log.expect(count)

@@ -7,22 +7,29 @@ more than a few of them, and a value is copied a few times in all.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from cepheid.kernel.columns import Interner, read_column
+
 MERGE_FACTOR = 8
 MOST_MERGED = 131_072  # values: larger arrays stay as they are, so that no push has to wait for a large copy
 
 Int64s = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
+Picked: TypeAlias = tuple[npt.NDArray[Any], Flags | None] | pa.Array | pa.ChunkedArray
+"""A column of rows: values as they lie in memory and where they are null (None: nowhere); or one of Arrow's."""
 
 
-def make_column(arrow_type: pa.DataType) -> NumberColumn | ValueColumn:
+def make_column(arrow_type: pa.DataType, interner: Interner | None = None) -> NumberColumn | ValueColumn:
+    """interner: strings are kept as its numbers."""
     types = pa.types
+    if interner is not None and (types.is_string(arrow_type) or types.is_large_string(arrow_type)):
+        return TextColumn(arrow_type, interner)
     if types.is_boolean(arrow_type) or types.is_integer(arrow_type) or types.is_floating(arrow_type):
         return NumberColumn(arrow_type, arrow_type)
     if types.is_timestamp(arrow_type) or types.is_duration(arrow_type) or types.is_time(arrow_type):
@@ -74,7 +81,7 @@ class NumberColumn:
                 continue
             end = begin + len(chunk)
             values = self._read(chunk)
-            if begin == 0 and end == self._used and end > len(self._values):
+            if begin == 0 and end == self._used and end > len(self._values) and self._valid is None:
                 self._values = values  # as long as nothing follows, there is no need for a copy
             else:
                 self._reserve(self._used, begin)
@@ -98,6 +105,30 @@ class NumberColumn:
     def filter(self, kept: Flags) -> pa.ChunkedArray:
         absent = None if self._valid is None else ~self._valid[: self._used][kept]
         return self._write(self._values[: self._used][kept], absent)
+
+    # --- a few values at a time, written by address -------------------------------------------------------
+    @property
+    def arrays(self) -> tuple[npt.NDArray[Any], Flags | None]:
+        """Values and validity, with room behind them; no validity: nothing is null so far."""
+        return self._values, self._valid
+
+    def make_room(self, count: int, nulls: bool) -> None:
+        """For `count` more values, some of which may be null."""
+        self._reserve(self._used + count, self._used)
+        if nulls and self._valid is None:
+            self._valid = np.ones(len(self._values), dtype=np.bool_)
+
+    def count_up_to(self, count: int) -> None:
+        """So many values are there now."""
+        self._used = count
+
+    def pick(self, events: Int64s, missing: Flags | None) -> Picked:
+        """As `take`: values, and where they are null (None: nowhere)."""
+        places = events if missing is None else np.maximum(events, 0)
+        absent = None if self._valid is None else ~self._valid[places]
+        if missing is not None:
+            absent = missing if absent is None else absent | missing
+        return self._values[places], absent
 
     def _read(self, chunk: pa.Array) -> npt.NDArray[Any]:
         array = chunk if chunk.type == self._stored else chunk.view(self._stored)
@@ -123,6 +154,27 @@ class NumberColumn:
             valid = np.ones(len(self._values), dtype=np.bool_)
             valid[:used] = self._valid[:used]
             self._valid = valid
+
+
+class TextColumn(NumberColumn):
+    """Strings as the numbers of an interner: for queries that are given a few events at a time."""
+
+    def __init__(self, arrow_type: pa.DataType, interner: Interner) -> None:
+        super().__init__(arrow_type, pa.int64())
+        self._interner = interner
+
+    def _read(self, chunk: pa.Array) -> npt.NDArray[Any]:
+        return read_column(pa.chunked_array([chunk]), self._interner).values
+
+    def _write(self, values: npt.NDArray[Any], absent: Flags | None) -> pa.ChunkedArray:
+        if absent is None:
+            texts: list[str | None] = [*self._interner.texts_of(values.tolist())]
+        else:
+            texts = [None] * len(values)
+            known = np.flatnonzero(~absent)
+            for place, text in zip(known.tolist(), self._interner.texts_of(values[known].tolist()), strict=True):
+                texts[place] = text
+        return pa.chunked_array([pa.array(texts, self._type)])
 
 
 class ValueColumn:

@@ -14,14 +14,29 @@ from cepheid.kernel.compiled.key_index import KeyIndex
 class Numbering:
     """Numbers rows by the values of some columns, counted from 0 in the order in which they first appear."""
 
-    def __init__(self, columns: list[str], layout: pa.Schema, interner: Interner) -> None:
+    def __init__(self, columns: list[str], layout: pa.Schema, interner: Interner, few: bool = False) -> None:
+        """few: rows will come a few at a time as well."""
         self._columns = columns
         self._interner = interner
         self._index = KeyIndex(len(columns))
-        self._rows = EventLog(pa.schema([layout.field(name) for name in columns]))
+        self._rows = EventLog(pa.schema([layout.field(name) for name in columns]), interner if few else None)
 
     def __len__(self) -> int:
         return len(self._index) if self._columns else 1
+
+    # --- a few rows at a time (execution/lane) -----------------------------------------------------------------
+    @property
+    def columns(self) -> list[str]:
+        return self._columns
+
+    @property
+    def index(self) -> KeyIndex:
+        return self._index
+
+    @property
+    def rows(self) -> EventLog:
+        """The values behind numbers."""
+        return self._rows
 
     def number(self, table: pa.Table) -> tuple[Int64s, npt.NDArray[np.bool_]]:
         """int64[n]; bool[n]: has the row a null?"""

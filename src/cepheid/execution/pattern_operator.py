@@ -29,8 +29,10 @@ SequenceMatcher = CompiledSequence | ReferenceSequence
 
 
 class PatternOperator:
-    def __init__(self, node: RowPattern | Sequence, layout: pa.Schema, many: bool, twin: str) -> None:
-        """`many`: there are several inputs."""
+    def __init__(
+        self, node: RowPattern | Sequence, layout: pa.Schema, many: bool, twin: str, few: bool = False
+    ) -> None:
+        """many: there are several inputs; few: events will come a few at a time as well."""
         self.node = node
         self._many = many
         self.schemas = [write_schema(node, {field.name: field.type for field in layout})]
@@ -39,8 +41,8 @@ class PatternOperator:
         asked = [column for predicate in node.predicates for _, column in predicate.reads]
         keys = [f"_key{number}" for number in range(node.keys)]
         self._computed = list(dict.fromkeys([*keys, *self._condition_columns, *asked, *(["_stream"] if many else [])]))
-        self._log = EventLog(layout)
         self._interner = Interner()
+        self._log = EventLog(layout, self._interner if few else None)
         self._key_index = KeyIndex(node.keys)
         self._matcher = self._make_matcher(twin == "compiled")
         self._ordinals = Ordinals()
@@ -84,6 +86,23 @@ class PatternOperator:
         neighbours = self._matcher if isinstance(self._matcher, CompiledRowPattern | ReferenceRowPattern) else None
         return write_cells(self.node, rows, found, self._log, neighbours, self.schemas[0]), rows.place
 
+    # --- a few events at a time (execution/lane) -----------------------------------------------------------
+    @property
+    def interner(self) -> Interner:
+        return self._interner
+
+    @property
+    def log(self) -> EventLog:
+        return self._log
+
+    @property
+    def key_index(self) -> KeyIndex:
+        return self._key_index
+
+    @property
+    def matcher(self) -> RowMatcher | SequenceMatcher:
+        return self._matcher
+
     def take_dropped(self) -> int:
         return self._matcher.take_dropped() if isinstance(self._matcher, CompiledSequence) else 0
 
@@ -114,6 +133,7 @@ class PatternOperator:
 
     def keep(self, horizon: int) -> KeptEvents:
         if isinstance(self._matcher, CompiledSequence):
+            self._matcher.pass_horizon(horizon)
             kept, taken = self._matcher.live(horizon)
             count = int(kept.sum())
             return KeptEvents(

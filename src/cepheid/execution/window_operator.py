@@ -7,6 +7,7 @@ no row is told.
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +18,7 @@ from cepheid.execution.arrange_rows import arrange_rows, rank_rows
 from cepheid.execution.event_log import EventLog
 from cepheid.execution.kept_parts import merge_events, refuse_split, split_events
 from cepheid.execution.kernel_arrays import write_answers
+from cepheid.execution.log_column import NumberColumn, Picked
 from cepheid.execution.numbering import Numbering
 from cepheid.execution.operator import KeptEvents, Owners, PlacedRows, Share, kept_events
 from cepheid.execution.placed_rows import KeyOrders, Ordinals, Places, take_events
@@ -24,7 +26,7 @@ from cepheid.execution.window_state import Grouping, KnownNumbers, WindowState, 
 from cepheid.graph.cell_types import type_of_window_cell, type_of_windowed
 from cepheid.graph.operators import WindowAggregate
 from cepheid.graph.operators.window_aggregate import KEPT, WindowCell
-from cepheid.kernel.columns import Int64s, Interner, read_column
+from cepheid.kernel.columns import Int64s, Interner, kind_of, read_column
 from cepheid.kernel.compiled.windows import CompiledWindows
 from cepheid.kernel.reference.windows import ReferenceWindows
 from cepheid.kernel.window import WindowEvents, WindowProgram, WindowRows, take_rows
@@ -33,9 +35,11 @@ LAST = np.int64(2**63 - 1)
 
 
 class WindowOperator:
-    def __init__(self, nodes: list[WindowAggregate], layout: pa.Schema, twin: str, counts: bool = False) -> None:
+    def __init__(
+        self, nodes: list[WindowAggregate], layout: pa.Schema, twin: str, counts: bool = False, few: bool = False
+    ) -> None:
         """`counts`: events of others count in the windows, though they are not given; so the times of those that are,
-        are their ordinals among all."""
+        are their ordinals among all; few: events will come a few at a time as well."""
         self._nodes = nodes
         self._counts = counts
         self._layout = layout
@@ -49,7 +53,8 @@ class WindowOperator:
         self._keys = [f"_key{number}" for number in range(nodes[0].keys)]
         self._groupings = [_name_grouping(node) for node in nodes]
         self._numberings = {
-            grouping: Numbering([*self._keys, *grouping], layout, self._interner) for grouping in ((), *self._groupings)
+            grouping: Numbering([*self._keys, *grouping], layout, self._interner, few)
+            for grouping in ((), *self._groupings)
         }
         self._columns = list(dict.fromkeys(column for node in nodes for column in node.aggregate_columns()))
         grouped = [column for grouping in self._groupings for column in grouping]
@@ -61,7 +66,7 @@ class WindowOperator:
             else ReferenceWindows(programs, self._interner)
         )
         self._keeps_events = not isinstance(self._kernel, CompiledWindows) or self._kernel.keeps_events
-        self._log = EventLog(layout)
+        self._log = EventLog(layout, self._interner if few and self._keeps_events else None)
         self._base = 0  # events that are no longer in the log: only where none are kept
         self._ordinals: Ordinals | None = None  # if rows are placed among those of others
         self._key_orders = [KeyOrders() for _ in nodes]
@@ -109,6 +114,62 @@ class WindowOperator:
     def _compiled(self) -> CompiledWindows:
         assert isinstance(self._kernel, CompiledWindows), "the reference twin runs whole tables"
         return self._kernel
+
+    # --- a few events at a time (execution/lane) -----------------------------------------------------------
+    @property
+    def interner(self) -> Interner:
+        return self._interner
+
+    @property
+    def log(self) -> EventLog:
+        return self._log
+
+    @property
+    def kernel(self) -> CompiledWindows | ReferenceWindows:
+        return self._kernel
+
+    @property
+    def cells(self) -> tuple[WindowCell, ...]:
+        return self._nodes[0].cells
+
+    @property
+    def can_pick(self) -> bool:
+        """Are the rows of the first vertex what the kernel gives, cell by cell?"""
+        node = self._nodes[0]
+        arranged = node.arrangement.order or node.arrangement.limit is not None or node.arrangement.offset
+        return not (node.filtered or arranged or any(cell.kind == "rank" for cell in node.cells))
+
+    @property
+    def aggregated(self) -> dict[str, Any] | None:
+        """The columns that are aggregated, and their types in the kernel; None: there are some that are no numbers."""
+        kinds = {name: kind_of(self._layout.field(name).type) for name in self._columns}
+        if None in kinds.values():
+            return None
+        return {name: np.float64 if kind == "float" else np.int64 for name, kind in kinds.items()}
+
+    def list_numberings(self) -> list[Numbering]:
+        """Of keys, and of the groups of the first vertex."""
+        return list(dict.fromkeys([self._numberings[()], self._numberings[self._groupings[0]]]))
+
+    def pick_cell(self, cell: WindowCell, rows: WindowRows) -> Picked:
+        """A cell of the first vertex that is a value of an event or of a group."""
+        return self.column_of(cell).pick(rows.groups if cell.kind == "group" else rows.events, None)
+
+    def column_of(self, cell: WindowCell) -> NumberColumn:
+        """Where such a cell is read from."""
+        log = self._numberings[self._groupings[0]].rows if cell.kind == "group" else self._log
+        columns = log.columns
+        assert columns is not None, "a lane has logs of arrays"
+        assert cell.column is not None, f"{cell.kind} reads a column"
+        return columns[cell.column]
+
+    def write_rows(self, number: int, rows: WindowRows) -> pa.Table:
+        return self._write_rows(number, rows).table
+
+    def write_cell(
+        self, number: int, cell: WindowCell, rows: WindowRows, arrow_type: pa.DataType
+    ) -> pa.Array | pa.ChunkedArray:
+        return self._write_cell(number, cell, rows, arrow_type)
 
     # --- state -------------------------------------------------------------------------------------------
     def count_kept(self) -> int:

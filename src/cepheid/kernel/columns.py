@@ -13,6 +13,7 @@ nothing.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import islice
 
 import numpy as np
 import numpy.typing as npt
@@ -32,9 +33,17 @@ class Interner:
     def __init__(self) -> None:
         self._numbers: dict[str, int] = {}
         self._ranks: Int64s = np.zeros(1, dtype=np.int64)
+        self._texts: list[str] = []
+
+    @property
+    def count(self) -> int:
+        return len(self._numbers)
 
     def number_of(self, text: str) -> int:
-        return self._numbers.setdefault(text, len(self._numbers))
+        number = self._numbers.get(text)
+        if number is None:
+            number = self._numbers[text] = len(self._numbers)
+        return number
 
     def number_all(self, texts: pa.Array) -> Int64s:
         """int64[n]: the number of each distinct string of a dictionary."""
@@ -44,6 +53,12 @@ class Interner:
     def texts(self) -> list[str]:
         """The strings by number."""
         return list(self._numbers)
+
+    def texts_of(self, numbers: list[int]) -> list[str]:
+        """The strings behind some numbers."""
+        if len(self._texts) < len(self._numbers):
+            self._texts.extend(islice(self._numbers, len(self._texts), None))
+        return [self._texts[number] for number in numbers]
 
     def ranks(self) -> Int64s:
         """int64[how many strings, at least 1]: the place of each number in the order of UTF-8 bytes."""

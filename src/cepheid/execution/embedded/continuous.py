@@ -20,6 +20,7 @@ import pyarrow as pa
 from cepheid.errors import EmptyStateWarning, InvalidInput
 from cepheid.event_time import in_microseconds, read_moment
 from cepheid.execution.embedded.changing_host import ChangingHost
+from cepheid.execution.embedded.feed import Feed
 from cepheid.execution.embedded.saved_state import (
     OnChange,
     Restored,
@@ -30,6 +31,7 @@ from cepheid.execution.embedded.saved_state import (
 )
 from cepheid.execution.embedded.stream_host import StreamHost
 from cepheid.execution.embedded.stream_inputs import StreamInputs
+from cepheid.execution.embedded.stream_lane import plan_lanes, push_tables
 from cepheid.lookups import Database, Table
 from cepheid.measurement import CountedVertices, Counts
 from cepheid.placement.placed_graph import PlacedGraph
@@ -60,6 +62,9 @@ class ContinuousQuery:
         saved = None if snapshot is None else SavedState.read(snapshot)
         self.restored = Restored() if saved is None else saved.compare(list_stateful(self._graph), on_change)
         self._result_schemas = self._host.open(placed, saved)
+        has_lanes = not several and not isinstance(self._host, ChangingHost)
+        self._short = plan_lanes(self._host) if has_lanes else {}  # by stream: a short way for a few events
+        self._feeds: list[Feed] = []
         self._finished = False
         if self.restored.empty:
             message = f"not in the snapshot, and begin empty: {', '.join(self.restored.empty)}"
@@ -69,7 +74,25 @@ class ContinuousQuery:
         """Take in events of one or more streams; give the rows that are settled now: a table, or, if several queries
         were opened together, one by the name of each."""
         self._refuse_finished()
-        return self._by_name(self._host.run(self._inputs.read(batches)))
+        tables = self._inputs.read(batches)
+        short = self._short
+        if len(tables) == 1:
+            ((stream, table),) = tables.items()
+            rows = short[stream].push_table(table) if stream in short else None
+            if rows is not None:
+                return rows
+        elif tables and all(name in short for name in tables):
+            found = push_tables(short, tables)
+            if isinstance(found, pa.Table):
+                return found
+            tables = {name: table for name, table in tables.items() if name in found}
+        return self._by_name(self._host.run(tables))
+
+    def feed(self, stream: str) -> Feed:
+        """A feed for single events of a stream, and for lists of them: tuples in, tuples out."""
+        self._inputs.check([stream])
+        self._feeds.append(Feed(stream, self._inputs.schemas[stream], self._short.get(stream), self.push))
+        return self._feeds[-1]
 
     def push_heard(self, tables: Mapping[str, pa.Table], heard: Mapping[str, int]) -> Any:
         """For other hosts: tables of every stream in its schema, and how far time has come on each."""
@@ -90,6 +113,9 @@ class ContinuousQuery:
         """No more events will come: give all rows that are left."""
         self._refuse_finished()
         self._finished = True
+        self._short = {}
+        for feed in self._feeds:
+            feed.close()
         rest = self._by_name(self._host.run(self._inputs.read_nothing(), last=True))
         self._host.close()
         return rest

@@ -51,6 +51,7 @@ class EngineFeed:
         self._clocks = [make_clocks(graph, feed) for feed in feeds]
         self._streams = [name_streams(graph, feed) for feed in feeds]
         self._names = name_columns(graph, vertex)
+        self._origins = None if any(self._under) else _find_origins(graph, feeds)
         self.is_read = any(is_read_by_engines(graph, name) for name in vertices)
         self.floor = BEGINNING  # no row that is still to come is about an event older than this
         many = len(inputs) > 1
@@ -61,10 +62,10 @@ class EngineFeed:
         first = nodes[0]
         if isinstance(first, RowPattern | Sequence) and is_read_by_engines(graph, vertex):
             placed: list[EngineNode] = [with_places(first, many)]
-            self.engine = Engine(placed, inputs, identity=identity, delays_us=delays_us, streams=streams)
+            self.engine = Engine(placed, inputs, identity=identity, delays_us=delays_us, streams=streams, few=True)
             self._queue = RowQueue(first, many, self.engine.schemas[0])
         else:
-            self.engine = Engine(nodes, inputs, identity=identity, delays_us=delays_us, streams=streams)
+            self.engine = Engine(nodes, inputs, identity=identity, delays_us=delays_us, streams=streams, few=True)
         self.schemas = [
             pa.schema([schema.field(name) for name in node.cell_names()])
             for schema, node in zip(self.engine.schemas, nodes, strict=True)
@@ -104,6 +105,13 @@ class EngineFeed:
         ready = self._queue.pass_on(rows[0], floor)
         self.floor = min(floor, self._queue.oldest())
         return [ready]
+
+    @property
+    def streams(self) -> list[str] | None:
+        """For each input the stream that it is made of, each another one; None: that is not so, or rows may have to
+        wait for those that read them."""
+        simple = self._queue is None and self._owed is None and not self.is_read
+        return self._origins if simple else None
 
     def finish(self, inputs: list[pa.Table]) -> list[pa.Table]:
         """The rows that are left, given the last events."""
@@ -219,6 +227,13 @@ def make_clocks(graph: QueryGraph, feed: str) -> list[Newest]:
     if origins is None:
         return [lambda layout, _: newest_time(layout.column("_time"))]
     return [_make_clock(source.name, column) for source, column in origins]
+
+
+def _find_origins(graph: QueryGraph, feeds: list[str]) -> list[str] | None:
+    """The stream that the times of each input of an engine come from, if each comes from another one."""
+    origins = [trace_columns(graph, feed, "_time") for feed in feeds]
+    streams = [each[0][0].name for each in origins if each is not None and len(each) == 1]
+    return streams if len(set(streams)) == len(feeds) else None
 
 
 def _make_clock(stream: str, column: str) -> Newest:

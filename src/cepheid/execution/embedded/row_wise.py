@@ -28,10 +28,11 @@ Run = Callable[[pa.Table], pa.Table]
 
 @dataclass(frozen=True, slots=True)
 class PreparedVertex:
-    """A vertex that looks at each row by itself, ready to run."""
+    """A vertex that looks at each row by itself, ready to run.  picks: if it only picks columns of its input, which."""
 
     run: Callable[[list[pa.Table]], pa.Table]
     schema: pa.Schema
+    picks: tuple[int, ...] | None = None
 
 
 def prepare_vertex(node: PlanNode, schemas: list[pa.Schema]) -> PreparedVertex:
@@ -84,7 +85,7 @@ def _prepare_pick(node: Project, schema: pa.Schema) -> PreparedVertex | None:
     def run(tables: list[pa.Table]) -> pa.Table:
         return pa.Table.from_arrays([tables[0].column(number) for number in numbers], schema=made)
 
-    return PreparedVertex(run, made)
+    return PreparedVertex(run, made, tuple(numbers))
 
 
 def _plan_filter(node: Filter, schema: pa.Schema) -> tuple[pa.Schema, Run]:

@@ -138,6 +138,24 @@ class StreamHost:
     def _no_rows(self, vertex: str) -> pa.Table:
         return self._made[vertex].empty_table()
 
+    # --- what a short way is planned by (stream_lane.py) ---------------------------------------------------
+    def schema_of(self, vertex: str) -> pa.Schema:
+        return self._made[vertex]
+
+    def inputs_of(self, vertex: str) -> list[str]:
+        return self._inputs[vertex]
+
+    def prepared(self, vertex: str) -> PreparedVertex | None:
+        """How a vertex looks at single rows; None: it is of another kind."""
+        return self._others.get(vertex)
+
+    def columns_of_source(self, vertex: str) -> tuple[int, ...] | None:
+        """Which columns of its stream a source reads; None: it is no source."""
+        if vertex not in self.sources:
+            return None
+        name, columns = self.sources[vertex]
+        return tuple(self._schemas[name].get_field_index(column) for column in columns)
+
     def list_engines(self) -> list[Feed]:
         """Each engine once."""
         return list(dict.fromkeys(self.feeds.values()))

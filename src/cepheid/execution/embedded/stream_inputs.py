@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import pyarrow as pa
@@ -24,11 +24,14 @@ class StreamInputs:
 
     def read(self, batches: Mapping[str, Any]) -> dict[str, pa.Table]:
         """The events of each stream that was pushed."""
-        for name in batches:
+        self.check(batches)
+        return {name: self._read_batch(name, batch) for name, batch in batches.items()}
+
+    def check(self, names: Iterable[str]) -> None:
+        for name in names:
             if name not in self.schemas:
                 known = ", ".join(self.schemas) or "none"
                 raise InvalidInput(f'the query has no stream "{name}"', hint=f"its streams: {known}")
-        return {name: self._read_batch(name, batch) for name, batch in batches.items()}
 
     def read_nothing(self) -> dict[str, pa.Table]:
         return {name: schema.empty_table() for name, schema in self.schemas.items()}

@@ -50,6 +50,7 @@ def _pointer_to(element: Any) -> Any:
 
 _int64s_at, _floats_at = _pointer_to(types.int64), _pointer_to(types.float64)
 _int32s_at, _bytes_at = _pointer_to(types.int32), _pointer_to(types.uint8)
+_words_at = _pointer_to(types.uint64)
 
 
 @intrinsic
@@ -111,3 +112,8 @@ def small_ints(tables: Int64s, place: int) -> Any:
 @njit()
 def small_table(tables: Int64s, place: int) -> Any:
     return carray(_int32s_at(tables[3 * place]), (tables[3 * place + 1], tables[3 * place + 2]))
+
+
+@njit()
+def word_table(tables: Int64s, place: int) -> Any:
+    return carray(_words_at(tables[3 * place]), (tables[3 * place + 1], tables[3 * place + 2]))

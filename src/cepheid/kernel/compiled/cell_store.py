@@ -62,6 +62,12 @@ class CellStore:
         for store in (self._integers, self._integers_valid, self._floats, self._floats_valid):
             store.expect(count)
 
+    @property
+    def stores(self) -> list[GrowingRows]:
+        """Those that grow."""
+        integers = [self._integers, self._integers_valid] if self._integer_columns else []
+        return integers + ([self._floats, self._floats_valid] if self._float_columns else [])
+
     def append(self, events: Events) -> Cells:
         _fill(self._integers, self._integers_valid, self._integer_columns, events)
         _fill(self._floats, self._floats_valid, self._float_columns, events)

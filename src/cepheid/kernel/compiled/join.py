@@ -82,7 +82,7 @@ class CompiledJoin:
         )
         self._rows = np.empty((len(programs), max(1, candidates // len(programs)), inputs), dtype=np.int64)
         self._used = np.zeros(len(programs), dtype=np.int64)
-        self._last = 0
+        self._last_time = np.zeros(1, dtype=np.int64)  # of the last event
 
     @property
     def seen(self) -> int:
@@ -145,7 +145,7 @@ class CompiledJoin:
             for stream, reported in enumerate(self._scratch.reported[number]):
                 if row != NOTHING and reported != NOTHING:
                     settled[row, : reported + 1][streams[: reported + 1] == stream] = 1
-        return {"settled": settled[:, self.needed(horizon)], "last": np.array([self._last], dtype=np.int64)}
+        return {"settled": settled[:, self.needed(horizon)], "last": self._last_time.copy()}
 
     def restore(self, events: JoinEvents, state: dict[str, npt.NDArray[Any]]) -> None:
         """On a new operator: the needed events in order (keys and partitions as numbered now), and what was kept."""
@@ -154,7 +154,52 @@ class CompiledJoin:
         found = Found(self._rows, self._used, self._matched.data)
         advance(self._log, self._ends, arrivals, self._plan, self._scratch, found, 0, self.seen, True)
         self._matched.view[:] = state["settled"]
-        self._last = int(state["last"][0])
+        self._last_time[0] = state["last"][0]
+
+    @property
+    def _last(self) -> int:
+        return int(self._last_time[0])
+
+    # --- a few events at a time (join_lane.py) ---------------------------------------------------------------
+    @property
+    def programs(self) -> tuple[JoinProgram, ...]:
+        return self._programs
+
+    @property
+    def counts_partitions(self) -> bool:
+        return self._counts_partitions
+
+    @property
+    def stores(self) -> list[GrowingRows]:
+        """All that grows with every event: times first, then streams."""
+        return [self._longs, self._streams, self._matched]
+
+    def make_room(self, keys: int) -> None:
+        """For keys and partitions below a number."""
+        self._ends = self._ends._replace(heads=_widen(self._ends.heads, keys, NOTHING))
+        if self._counts_partitions:
+            self._ends = self._ends._replace(tallies=_widen(self._ends.tallies, keys, 0))
+
+    def lay_tables(self) -> tuple[Log, Ends, Plan, JoinScratch, Found, Int64s]:
+        found = Found(self._rows, self._used, self._matched.data)
+        return self._log, self._ends, self._plan, self._scratch, found, self._last_time
+
+    def go_on(self, arrivals: Arrivals, base: int, outcome: int, until: int) -> JoinRows:
+        """Of a single program without a condition: what is left to do when `advance` stopped."""
+        pieces: list[JoinRows] = []
+        while outcome != DONE:
+            found = Found(self._rows, self._used, self._matched.data)
+            if outcome == NEEDS_WIDTH:
+                wider = (self._scratch.gathered.shape[0], 2 * self._scratch.gathered.shape[1])
+                self._scratch = self._scratch._replace(
+                    gathered=np.empty(wider, dtype=np.int64), chosen=np.empty(wider, dtype=np.int64)
+                )
+            else:
+                pieces.append(self._settle(found, 0, None, BEGINNING))
+            outcome = advance(self._log, self._ends, arrivals, self._plan, self._scratch, found, base, self.seen, False)
+        found = Found(self._rows, self._used, self._matched.data)
+        pieces.append(self._settle(found, 0, None, until))
+        return _join_pieces(pieces)
 
     @property
     def leavers(self) -> list[int]:
@@ -177,7 +222,7 @@ class CompiledJoin:
         partitions = _writable(events.partitions)
         keys = _writable(events.keys) if self._programs[0].keyed else np.zeros(count, dtype=np.int64)
         if count:
-            self._last = int(events.times[-1])
+            self._last_time[0] = events.times[-1]
             self._ends = self._ends._replace(heads=_widen(self._ends.heads, int(keys.max()) + 1, NOTHING))
             if self._counts_partitions:
                 self._ends = self._ends._replace(tallies=_widen(self._ends.tallies, int(partitions.max()) + 1, 0))

@@ -12,7 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from cepheid.kernel.columns import Column, Int64s, as_cells
-from cepheid.kernel.compiled.njit_options import njit
+from cepheid.kernel.compiled.memory import load_int64, store_int64
+from cepheid.kernel.compiled.njit_options import njit, njit_no_refcount
 
 _EMPTY = -1
 
@@ -24,10 +25,21 @@ class KeyIndex:
         self._width = columns + 1
         self._slots = np.full(64, _EMPTY, dtype=np.int64)
         self._keys = np.empty((32, self._width), dtype=np.int64)
-        self._count = 0
+        self._tally = np.zeros(1, dtype=np.int64)
 
     def __len__(self) -> int:
-        return self._count
+        return int(self._tally[0])
+
+    @property
+    def tally(self) -> Int64s:
+        """int64[1]: how many keys there are; kernels that number keys by address count them here."""
+        return self._tally
+
+    def reserve(self, count: int) -> None:
+        """Make room for `count` more keys; not for each of them anew."""
+        needed = len(self) + count
+        if needed > len(self._keys) or 2 * needed > len(self._slots):
+            self.expect(max(2 * len(self), needed))
 
     @property
     def table(self) -> tuple[Int64s, npt.NDArray[np.int64]]:
@@ -38,23 +50,25 @@ class KeyIndex:
         """Make room for `count` keys in all at once, where it is known beforehand that many will come."""
         if count > len(self._keys):
             wider = np.empty((count, self._width), dtype=np.int64)
-            wider[: self._count] = self._keys[: self._count]
+            wider[: len(self)] = self._keys[: len(self)]
             self._keys = wider
         size = len(self._slots)
         while size < 2 * (count + 1):
             size *= 2
         if size > len(self._slots):
-            self._slots = _widen_slots(self._keys, self._count, size)
+            self._slots = _widen_slots(self._keys, len(self), size)
 
     def number_rows(self, columns: list[Column], count: int) -> tuple[Int64s, npt.NDArray[np.bool_]]:
         """int64[n] numbers, bool[n]: has the key a null?"""
         numbers = np.empty(count, dtype=np.int64)
         if _is_plain(columns):
             values: Any = np.ascontiguousarray(columns[0].values)
-            self._slots, self._keys, self._count = _number_values(values, self._slots, self._keys, self._count, numbers)
+            self._slots, self._keys, self._tally[0] = _number_values(
+                values, self._slots, self._keys, len(self), numbers
+            )
             return numbers, np.zeros(count, dtype=np.bool_)
         cells = self._cells(columns, count)
-        self._slots, self._keys, self._count = _number_cells(cells, self._slots, self._keys, self._count, numbers)
+        self._slots, self._keys, self._tally[0] = _number_cells(cells, self._slots, self._keys, len(self), numbers)
         return numbers, cells[:, -1] != 0
 
     def find_rows(self, columns: list[Column], count: int) -> Int64s:
@@ -110,6 +124,35 @@ def find_row(row: Int64s, slots: Int64s, keys: npt.NDArray[np.int64]) -> int:
             return number
         slot = (slot + 1) & (slots.shape[0] - 1)
     return -1
+
+
+@njit_no_refcount
+def number_row(row: Int64s, width: int, slots: int, slot_count: int, keys: int, tally: int) -> int:
+    """The number of a row of `width` cells, by the addresses of an index that has room; -1 - number if it is new."""
+    mixed = np.uint64(0x9E3779B97F4A7C15)
+    for c in range(width):  # as `_hash_cells`
+        mixed = (mixed ^ np.uint64(row[c])) * np.uint64(0xBF58476D1CE4E5B9)
+        mixed ^= mixed >> np.uint64(31)
+    slot = np.int64(mixed & np.uint64(0x7FFFFFFFFFFFFFFF)) & (slot_count - 1)
+    while True:
+        number = load_int64(slots + 8 * slot)
+        if number == _EMPTY:
+            break
+        address = keys + 8 * width * number
+        same = True
+        for c in range(width):
+            if load_int64(address + 8 * c) != row[c]:
+                same = False
+                break
+        if same:
+            return number
+        slot = (slot + 1) & (slot_count - 1)
+    number = load_int64(tally)
+    store_int64(slots + 8 * slot, number)
+    for c in range(width):
+        store_int64(keys + 8 * (width * number + c), row[c])
+    store_int64(tally, number + 1)
+    return -1 - number
 
 
 @njit()

@@ -22,8 +22,8 @@ from cepheid.kernel.automaton import AT_START, RUN, SPLIT, Automaton, build_auto
 from cepheid.kernel.columns import Events, Int64s, Interner
 from cepheid.kernel.compiled.cell_store import CellStore, GrowingRows, append_times, set_bit
 from cepheid.kernel.compiled.columnar import Values, find_true
-from cepheid.kernel.compiled.evaluate import Cells, build_machine, check_trouble
-from cepheid.kernel.compiled.host_answers import Evaluate, HostAnswers
+from cepheid.kernel.compiled.evaluate import Cells, Machine, build_machine, check_trouble
+from cepheid.kernel.compiled.host_answers import Answers, Evaluate, HostAnswers
 from cepheid.kernel.compiled.njit_options import njit
 from cepheid.kernel.compiled.pattern_aggregates import TABLE_WIDTH, count_rare, make_sums, tabulate_aggregates
 from cepheid.kernel.compiled.positions import tabulate_positions
@@ -50,6 +50,7 @@ from cepheid.kernel.compiled.row_search import (
     Store,
     search_keys,
 )
+from cepheid.kernel.compiled.tests_alone import Target, list_targets
 from cepheid.kernel.condition_reach import is_history_free, list_labels, split_condition
 from cepheid.kernel.expression import (
     Aggregate,
@@ -91,17 +92,21 @@ class CompiledRowPattern:
         writer = CodeWriter(interner)
         labels = list_labels(program, self.automaton)
         self._alone: list[Expression | None] = []
+        self.tested: list[tuple[int, Expression]] = []  # label, and a part of its condition that looks at no match
         joint: list[list[Expression]] = []
         for label, condition in labels.items():
             alone, others = split_condition(condition, label, program)
             self._alone.append(join_conjunction(alone))
+            self.tested += [(len(self._alone) - 1, part) for part in alone]
             for part in alone:
-                for cell in list_cells(part):
-                    if cell.position.shift:
+                if _looks_back(part):
+                    for cell in list_cells(part):
                         writer.add_column(cell.column, cell.kind)
             joint.append(others)
             writer.add_condition(join_conjunction(others))
         self._columns = [dict(writer.integer_columns), dict(writer.float_columns)]
+        self._labels = len(labels)
+        self._writer = writer
         self._rules = _write_rules(program, self.automaton, writer, tuple(labels), joint, lookback)
         self._code = writer.finish()
         self._facts = len(writer.facts)
@@ -179,6 +184,81 @@ class CompiledRowPattern:
     def numbers_of(self, keys: Int64s) -> Int64s:
         """Matches found so far, for some keys."""
         return self._keys.numbers[keys]
+
+    # --- a few events at a time (row_lane.py) ----------------------------------------------------------------
+    @property
+    def asks_host(self) -> bool:
+        return bool(self._calls)
+
+    @property
+    def rules(self) -> Rules:
+        return self._rules
+
+    @property
+    def label_count(self) -> int:
+        return self._labels
+
+    @property
+    def writer(self) -> CodeWriter:
+        """Knows which column is where among the cells."""
+        return self._writer
+
+    @property
+    def stores(self) -> list[GrowingRows]:
+        """All that grows with every event."""
+        links = [self._plays, self._following, self._preceding, self._taken]
+        return [self._times, *links, *self._cells.stores]
+
+    def list_targets(self) -> list[Target]:
+        return [Target("_time", self._times.data[0]), *list_targets(self._writer, self._cells.view)]
+
+    def make_machine(self) -> Machine:
+        return build_machine(self._code, self._interner.ranks(), self._facts)
+
+    @property
+    def uses_ranks(self) -> bool:
+        return self._code.uses_ranks
+
+    @property
+    def cells(self) -> Cells:
+        return self._cells.view
+
+    @property
+    def keys(self) -> Keys:
+        return self._keys
+
+    def make_room_for_keys(self, count: int) -> None:
+        self._grow_keys(count)
+
+    def make_room(self, longest: int) -> Scratch:
+        """For the search of a key with so many events."""
+        self._make_room(longest)
+        return self._scratch
+
+    @property
+    def scratch(self) -> Scratch:
+        return self._scratch
+
+    def answers(self) -> tuple[Answers, Int64s]:
+        return self._answers.answers(), self._tested
+
+    def make_output(self, room: int) -> Output:
+        return self._make_output(room)
+
+    def count_rare(self, begin: int, count: int) -> None:
+        """Remember which of the new events need rare records."""
+        self._view = self._cells.view
+        if len(self._rules.aggregates):
+            self._rare += count_rare(self._rules.aggregates, self._view, begin, begin + count)
+
+    def search_rest(self, keys: Int64s, begins: Int64s, ends: Int64s, order: Int64s, horizon: int) -> Matches:
+        """Go on with keys whose new events are in their chains already."""
+        self._view = self._cells.view
+        self._depth *= 2
+        return self._search(keys, FreshEvents(keys, order, begins, ends), horizon, final=False)
+
+    def raise_status(self, status: int) -> None:
+        _raise_status(status, self._program)
 
     def _append(self, events: Events) -> FreshEvents:
         base = self.seen
@@ -315,6 +395,10 @@ class CompiledRowPattern:
         hidden, fates = (np.empty(room, dtype=np.uint8) for _ in range(2))
         frames = np.empty((self._depth, 3 + self._rules.slots), dtype=np.int64)
         return Output(events, labels, hidden, ends, starts, numbers, fates, frames)
+
+
+def _looks_back(condition: Expression) -> bool:
+    return any(cell.position.shift for cell in list_cells(condition))
 
 
 def _join_output(variables: tuple[str, ...], found: list[tuple[Output, int, int]]) -> Matches:

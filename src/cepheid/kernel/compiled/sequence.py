@@ -16,11 +16,12 @@ from cepheid.event_time import BEGINNING
 from cepheid.kernel.columns import Events, Int64s, Interner
 from cepheid.kernel.compiled.cell_store import CellStore, GrowingRows, append_times
 from cepheid.kernel.compiled.columnar import find_true
-from cepheid.kernel.compiled.evaluate import build_machine, check_trouble
+from cepheid.kernel.compiled.evaluate import Cells, Machine, build_machine, check_trouble
 from cepheid.kernel.compiled.register_code import CodeWriter
 from cepheid.kernel.compiled.sequence_automaton import name_sequence
 from cepheid.kernel.compiled.sequence_chains import Chains, TooMany, suits_chains
 from cepheid.kernel.compiled.sequence_pool import RunPool
+from cepheid.kernel.compiled.tests_alone import Target, list_targets
 from cepheid.kernel.matches import Matches
 from cepheid.kernel.pattern import SequenceProgram
 
@@ -34,6 +35,7 @@ class CompiledSequence:
         writer = CodeWriter(interner)
         self._matcher = Chains(program, writer) if suits_chains(program) else RunPool(program, writer)
         self._code = writer.finish()
+        self._writer = writer
         self._facts = len(writer.facts)
         self._cells = CellStore(writer)
         self._times = GrowingRows(1, np.int64)
@@ -81,6 +83,42 @@ class CompiledSequence:
         """How many partial matches were dropped since this was last asked."""
         return self._matcher.take_dropped() if isinstance(self._matcher, RunPool) else 0
 
+    # --- a few events at a time (sequence_lane.py) ---------------------------------------------------------
+    @property
+    def matcher(self) -> Chains | RunPool:
+        return self._matcher
+
+    @property
+    def stores(self) -> list[GrowingRows]:
+        """All that grows with every event, but for those of the matcher."""
+        return [self._times, *self._cells.stores]
+
+    def make_machine(self) -> Machine:
+        return build_machine(self._code, self._interner.ranks(), self._facts)
+
+    @property
+    def uses_ranks(self) -> bool:
+        return self._code.uses_ranks
+
+    def list_targets(self) -> list[Target]:
+        return [Target("_time", self._times.data[0]), *list_targets(self._writer, self._cells.view)]
+
+    @property
+    def view(self) -> tuple[Int64s, Cells]:
+        """Times and cells of all events, with room behind them."""
+        times: Int64s = self._times.data[0]
+        return times, self._cells.view
+
+    def take_found(self, horizon: int) -> Matches:
+        self._horizon = horizon
+        return self._matcher.take_found(horizon)
+
+    def explain_cost(self, problem: TooMany) -> PatternTooCostly:
+        return PatternTooCostly(f"{name_sequence(self._program)} {problem}", hint=problem.hint)
+
+    def pass_horizon(self, horizon: int) -> None:
+        self._horizon = horizon
+
     def _advance(self, events: Events, horizon: int) -> Matches:
         base = self.seen
         cells, times = self._cells.append(events), append_times(self._times, events.times)
@@ -90,7 +128,7 @@ class CompiledSequence:
             check_trouble(machine)
             return self._matcher.take_found(horizon)
         except TooMany as problem:
-            raise PatternTooCostly(f"{name_sequence(self._program)} {problem}", hint=problem.hint) from None
+            raise self.explain_cost(problem) from None
 
     def _find_plays(self, events: Events) -> Int64s:
         """int64[n]: bit v says that the event alone fits variable v (absent ones come behind the others)."""

@@ -87,12 +87,44 @@ class Chains:
         self._links.extend(len(events))
         if self._plan.steps > 2:
             self._entries.extend(len(events))
-        self._found = _chain_events(
+        self._found = chain_events(
             events.keys, plays, base, self._plan, machine, cells, times,
             self._links.data, self._entries.data, self._heads,
         )  # fmt: skip
-        if self._found.size >= MOST_BOUND:
-            raise TooMany(f"found more than {len(self._found):,} sequences in one batch", COSTLY_HINT)
+        self.put_found(self._found)
+
+    # --- a few events at a time (sequence_lane.py) ---------------------------------------------------------
+    @property
+    def plan(self) -> ChainPlan:
+        return self._plan
+
+    def arrays(self) -> list[npt.NDArray[Any]]:
+        """Links, entries, heads."""
+        return [self._links.data, self._entries.data, self._heads]
+
+    @property
+    def room(self) -> int:
+        return self._links.data.shape[1]
+
+    def make_room(self, keys: int, count: int) -> bool:
+        """For keys below a number, and `count` more events; True: arrays have changed."""
+        before = (self._heads, self._links.data)
+        self._grow_keys(keys)
+        self._links.expect(count)
+        if self._plan.steps > 2:
+            self._entries.expect(count)
+        return before[0] is not self._heads or before[1] is not self._links.data
+
+    def count_up(self, count: int) -> None:
+        """So many events have come past."""
+        self._links.used += count
+        if self._plan.steps > 2:
+            self._entries.used += count
+
+    def put_found(self, found: npt.NDArray[np.int64]) -> None:
+        self._found = found
+        if found.size >= MOST_BOUND:
+            raise TooMany(f"found more than {len(found):,} sequences in one batch", COSTLY_HINT)
 
     def take_found(self, horizon: int) -> Matches:  # noqa: ARG002
         """The sequences that the last events completed: time decides nothing more about them."""
@@ -133,7 +165,7 @@ def _fits_jointly(
 
 
 @njit()
-def _chain_events(
+def chain_events(
     keys: Int64s, plays: Int64s, base: int, plan: ChainPlan, machine: Machine, cells: Cells, times: Int64s,
     links: Any, entries: Any, heads: Any,
 ) -> Any:  # fmt: skip

@@ -76,7 +76,7 @@ class RunPool:
         decided_before = program.consume or program.limit is not None or waits_after_start
         self.keeps_runs = decided_before or program.within is None
         self.needs_only_runs = self.keeps_runs and (not self._chains or numbers[MODE] == CONTIGUOUS)
-        self._settles = program.timeouts or numbers[PENDING] >= 0
+        self.settles = int(program.timeouts or numbers[PENDING] >= 0)  # may time decide something?
         width = int(LASTS + numbers[VARIABLES] + numbers[KEEPS_FIRSTS])
         self._aggregates = len(plan.aggregates)
         self._runs = np.zeros((64, width), dtype=np.int64)
@@ -88,7 +88,8 @@ class RunPool:
         self._keys = self._empty_lists(16)
         self._counters = np.zeros(COUNTS, dtype=np.int64)
         self._counters[FREE], self._counters[USED], self._counters[EARLIEST] = -1, RESERVED, NEVER
-        self._tidy_at = SPARE_NODES
+        self.tidy_at = SPARE_NODES  # elements, before some are dropped
+        self._lent: tuple[Int64s, tuple[Any, ...]] | None = None
 
     def advance(self, events: Events, plays: Int64s, base: int, times: Int64s, machine: Machine, cells: Cells) -> None:
         """Take in events, in order."""
@@ -107,6 +108,74 @@ class RunPool:
             if why == NO_ROOM:
                 self._grow(room_needed(tables, int(events.keys[done])))
 
+    # --- a few events at a time (sequence_lane.py) ---------------------------------------------------------
+    def lay_tables(self, times: Int64s, machine: Machine, cells: Cells) -> tuple[Int64s, list[npt.NDArray[Any]]]:
+        """The table of all arrays, and the arrays, which must be held while it is used."""
+        arrays = self._arrays(times, machine, cells)
+        tables = lay_out(arrays, self._laid)
+        self._lent = (tables, self._movable())
+        return tables, arrays
+
+    def _movable(self) -> tuple[Any, ...]:
+        return (self._runs, self._nodes, self._sums, self._keys, self._found)
+
+    @property
+    def has_moved(self) -> bool:
+        """Are arrays no longer where the table says that was laid out last?"""
+        if self._lent is None:
+            return True
+        return any(now is not then for now, then in zip(self._movable(), self._lent[1], strict=True))
+
+    def _lay_runs(self) -> tuple[Int64s, list[npt.NDArray[Any]]]:
+        """A table for all that looks at runs only."""
+        if self._lent is not None and not self.has_moved:
+            return self._lent[0], []
+        arrays = self._arrays()
+        return lay_out(arrays, self._laid), arrays
+
+    @property
+    def room(self) -> int:
+        """For so many events in all."""
+        return self._links.data.shape[1] if self._chains else NEVER
+
+    def make_room(self, keys: int, count: int) -> bool:
+        """For keys below a number, and `count` more events; True: arrays have changed."""
+        before = (self._keys, self._links.data)
+        if keys > len(self._keys):
+            more = self._empty_lists(max(keys, 2 * len(self._keys)) - len(self._keys))
+            self._keys = np.concatenate([self._keys, more])
+        if self._chains:
+            self._links.expect(count)
+            self._entries.expect(count)
+        return before[0] is not self._keys or before[1] is not self._links.data
+
+    def count_up(self, count: int) -> None:
+        """So many events have come past."""
+        if self._chains:
+            self._links.used += count
+            self._entries.used += count
+
+    def grow_for(self, tables: Int64s, key: int) -> None:
+        """Room for what the next event of a key may add."""
+        self._grow(room_needed(tables, key))
+
+    def refuse_more(self) -> TooMany:
+        return TooMany(f"has more than {self._plan.numbers[LIMIT]:,} partial matches of one key", LIMIT_HINT)
+
+    def expect_rare(self, cells: Cells, begin: int, end: int) -> bool:
+        """True: arrays have changed."""
+        before = self._sums
+        self._expect_rare(cells, begin, end)
+        return before is not self._sums
+
+    @property
+    def may_drop(self) -> bool:
+        return bool(self._plan.numbers[LIMIT])
+
+    @property
+    def has_aggregates(self) -> bool:
+        return self._aggregates > 0
+
     def take_found(self, horizon: int) -> Matches:
         """The matches since this was last asked, and what ran out of time before the horizon."""
         self._settle(horizon)
@@ -114,12 +183,12 @@ class RunPool:
         if not count:
             self._tidy()
             return no_matches(self._variables)
-        arrays = self._arrays()
-        tables = lay_out(arrays, self._laid)
+        tables, held = self._lay_runs()
         ends = count_found(tables, count)
         if count and ends[-1] > 2 * MOST_CELLS:
             raise TooMany(f"found sequences of {ends[-1]:,} events in one batch", COSTLY_HINT)
         events, labels, starts, late = expand_found(tables, ends)
+        del held
         self._counters[FOUND_ROWS] = 0
         if len(self._found) > MOST_SPARE:
             self._found = np.zeros((64, self._found.shape[1]), dtype=np.int64)
@@ -128,11 +197,12 @@ class RunPool:
         return Matches(self._variables, events, labels, ends, starts, np.zeros(count, dtype=np.int64), fates)
 
     def _settle(self, horizon: int) -> None:
-        if not self._settles or self._counters[EARLIEST] >= horizon:
+        if not self.settles or self._counters[EARLIEST] >= horizon:
             return
         self._found = _grow_rows(self._found, int(self._counters[FOUND_ROWS] + self._counters[LIVE]), "matches")
-        arrays = self._arrays()
-        settle(lay_out(arrays, self._laid), horizon)
+        tables, held = self._lay_runs()
+        settle(tables, horizon)
+        del held
 
     def take_dropped(self) -> int:
         dropped = int(self._counters[DROPPED])
@@ -222,11 +292,12 @@ class RunPool:
 
     def _tidy(self) -> None:
         """Elements of runs that are gone are dropped once there are many."""
-        if self._counters[NODES_USED] > self._tidy_at:
-            arrays = self._arrays()
-            left = compact_nodes(lay_out(arrays, self._laid), int(self._counters[NODES_USED]))
+        if self._counters[NODES_USED] > self.tidy_at:
+            tables, held = self._lay_runs()
+            left = compact_nodes(tables, int(self._counters[NODES_USED]))
+            del held
             self._counters[NODES_USED] = left
-            self._tidy_at = 2 * left + SPARE_NODES
+            self.tidy_at = 2 * left + SPARE_NODES
 
 
 def _grow_rows(rows: npt.NDArray[Any], needed: int, what: str = "partial matches") -> npt.NDArray[Any]:

@@ -127,6 +127,24 @@ class SlidingPolicy(Policy):
         self._end = None
         self._state = self._gather(store)
 
+    # --- a few events at a time (window_lane.py) -------------------------------------------------------------
+    @property
+    def can_be_laid_out(self) -> bool:
+        """Does it need nothing but its tables?"""
+        return self._opens_column is None
+
+    def lay_tables(self, store: EventStore, count: int) -> Sliding:
+        """The tables, with room for `count` more events."""
+        self._make_nexts(store.count + count)
+        self._keys = store.keys
+        self._end = None
+        self._state = self._gather(store)
+        return self._state
+
+    @property
+    def room(self) -> int:
+        return len(self._chain.nexts) if self._plan[kernel.CHAINED] else int(np.iinfo(np.int64).max)
+
     def write(self, store: EventStore, begin: int, now: int, buffer: StepBuffer) -> int:
         return int(kernel.slide_events(self._state, store.keys, self._opens, begin, store.count, now, buffer))
 

@@ -67,6 +67,11 @@ class RowMaker:
         self._rows: list[npt.NDArray[np.int64]] = []
         self._values: list[tuple[AnswerColumn, ...]] = []
 
+    @property
+    def is_plain(self) -> bool:
+        """Does no row wait, or is an event?"""
+        return self._is_plain
+
     def begin_sheet(self) -> None:
         """An empty buffer but for the rows that wait."""
         sizes, held = self.buffer.sizes, self.held.shape[1]
@@ -118,7 +123,8 @@ class RowMaker:
     def expect(self, count: int) -> None:
         """About so many rows will come: room that is not used costs nothing."""
         if self._is_plain:
-            self._plain_rows = np.empty((SIGN, count + 2 * ROOM), dtype=np.int64)
+            spare = min(2 * ROOM, 8 * count + 64)
+            self._plain_rows = np.empty((SIGN, count + spare), dtype=np.int64)
             self._plain_count = 0
 
     def _append_plain(self, rows: npt.NDArray[np.int64], base: int) -> None:
@@ -321,6 +327,23 @@ def _spell_out(rows: npt.NDArray[np.int64], lists: ListColumn) -> npt.NDArray[np
     spelled[EVENT, is_listed] = lists.items.values[begins + places[is_listed]]
     spelled[ANSWER] = -1
     return spelled
+
+
+def write_rest(maker: RowMaker, policy: Policy, store: EventStore, begin: int, now: int, stopped: int) -> None:
+    """Go on where a policy stopped that has written one buffer."""
+    maker.expect(store.count - begin)
+    while True:
+        maker.carry_out(store)
+        if not stopped:
+            return
+        if stopped != FULL:
+            policy.grow(stopped)
+        maker.begin_sheet()
+        stopped = policy.write(store, begin, now, maker.buffer)
+        while stopped == FULL and maker.is_blank:
+            maker.grow()
+            maker.begin_sheet()
+            stopped = policy.write(store, begin, now, maker.buffer)
 
 
 def write_rows(maker: RowMaker, policy: Policy, store: EventStore, begin: int, now: int, *, final: bool) -> None:

@@ -27,12 +27,16 @@ class GrowingArray:
 
     def write(self, begin: int, values: npt.NDArray[Any] | int, count: int) -> None:
         """Put `count` values (or the same one so often) at `begin`."""
-        end = begin + count
+        self.make_room(begin, count)
+        self.data[begin : begin + count] = values
+
+    def make_room(self, used: int, count: int) -> None:
+        """For `count` values behind those that are used."""
+        end = used + count
         if end > len(self.data):
             wider = np.empty(max(end, 2 * len(self.data)), dtype=self.data.dtype)
-            wider[:begin] = self.data[:begin]
+            wider[:used] = self.data[:used]
             self.data = wider
-        self.data[begin:end] = values
 
 
 class EventStore:
@@ -68,6 +72,27 @@ class EventStore:
         """Arrays of at least `count` values; they are those of the store, not copies."""
         valid = self._valid.get(name)
         return Column(self._values[name].data, None if valid is None else valid.data)
+
+    # --- a few events at a time, written by address (window_lane.py) -----------------------------------------
+    def open_columns(self, dtypes: dict[str, Any]) -> None:
+        """Arrays for these columns and their validity, even if nothing has come so far."""
+        self._groups = self._groups or [GrowingArray(np.int64)]
+        for name, dtype in dtypes.items():
+            if name not in self._values:
+                self._values[name] = GrowingArray(dtype)
+            if name not in self._valid:
+                self._valid[name] = GrowingArray(np.uint8)
+                self._valid[name].write(0, 1, self.count)
+
+    def make_room(self, count: int) -> None:
+        """For `count` more events."""
+        for array in (self._times, self._keys, *self._groups, *self._values.values(), *self._valid.values()):
+            array.make_room(self.count, count)
+
+    @property
+    def room(self) -> int:
+        arrays = (self._times, self._keys, *self._groups, *self._values.values(), *self._valid.values())
+        return min(len(array.data) for array in arrays)
 
     def append(self, events: WindowEvents) -> None:
         if not self._keeps:

@@ -64,6 +64,13 @@ class CompiledWindows:
                 known[id(array)] = int(array.max()) + 1 if len(events) else 0
             policy.make_room(keys, known[id(array)])
 
+    @property
+    def only(self) -> tuple[Policy, RowMaker, EventStore] | None:
+        """Of a single program that keeps its events: its parts (window_lane.py)."""
+        if len(self._programs) != 1 or not self.keeps_events:
+            return None
+        return self._policies[0], self._makers[0], self._store
+
     def is_waiting(self) -> bool:
         """May rows come out when only the horizon moves on?"""
         return any(policy.emits_in_time and policy.waiting > 0 for policy in self._policies)

@@ -125,6 +125,11 @@ class Banks:
             answers |= zip(members, bank.run(step_list, store), strict=True)
         return tuple(answers[aggregate] for aggregate in self._aggregates)
 
+    @property
+    def only(self) -> Bank | None:
+        """The bank that computes all there is, each of it once."""
+        return self._banks[0][0] if len(self._banks) == 1 and len(self._banks[0][1]) == len(self._aggregates) else None
+
     def keep(self, slots: Int64s) -> Arrays:
         """What these slots hold, which were filled by ADD; of MERGEABLE functions only."""
         kept: Arrays = {}

@@ -39,6 +39,7 @@ from cepheid.kernel.window import WindowedAggregate
 
 FREE, USED = 0, 1  # of the rare records: the first free one, how many were ever used
 NONE = -1
+OF_VARIANCES = 2
 VARIANCES = {"stddev_samp": (1, True), "stddev_pop": (0, True), "var_samp": (1, False), "var_pop": (0, False)}
 """How many values less the sum is divided by; is the root taken?"""
 
@@ -67,13 +68,41 @@ class FloatSumBank:
         deviations = np.zeros(rows) if self._wants_variance else NO_FLOATS
         done = 0
         while True:
-            done = _add_up(
+            done = add_up(
                 step_list.steps, step_list.slots, step_list.items, done, cells.values, cells.mode == FLOATS,
                 cells.valid, self._records, self._rare, self._counters, counts, sums, means, deviations,
             )  # fmt: skip
             if done == len(step_list.steps):
                 break
             self._rare = widen(self._rare, len(self._rare) + 1)
+        return tuple(self._answer(aggregate, counts, sums, means, deviations) for aggregate in self._aggregates)
+
+    # --- a few events at a time (window_lane.py) -------------------------------------------------------------
+    def lay_arrays(self, slots: int, spare: int) -> list[npt.NDArray[Any]]:
+        """Records, rare records and counters, with room for so many slots and rare ones."""
+        self._records = widen(self._records, slots)
+        self._rare = widen(self._rare, spare)
+        return [self._records, self._rare, self._counters]
+
+    @property
+    def column(self) -> str:
+        name = self._aggregates[0].column
+        assert name is not None, "only count(*) is of no column"
+        return name
+
+    @property
+    def wants(self) -> tuple[bool, bool, bool]:
+        """Sums, means, variances?"""
+        return self._wants_sum, self._wants_mean, self._wants_variance
+
+    @property
+    def single(self) -> int | None:
+        """If one sum, average or variance is all that is asked for: which of sums, means and deviations it is of."""
+        functions = [aggregate.function for aggregate in self._aggregates]
+        places = {"sum": 0, "avg": 1} | dict.fromkeys(VARIANCES, OF_VARIANCES)
+        return places.get(functions[0]) if len(functions) == 1 else None
+
+    def answer(self, counts: Int64s, sums: Floats, means: Floats, deviations: Floats) -> tuple[Column, ...]:
         return tuple(self._answer(aggregate, counts, sums, means, deviations) for aggregate in self._aggregates)
 
     def _answer(
@@ -124,7 +153,7 @@ class FloatSumBank:
 
 
 @njit()
-def _add_up(
+def add_up(
     steps: npt.NDArray[np.uint8], slots: Int64s, items: Int64s, done: int, cells: Int64s, is_float: bool, valid: Flags,
     records: Floats, rare: Floats, counters: Int64s, counts: Int64s, sums: Floats, means: Floats, deviations: Floats,
 ) -> int:  # fmt: skip

@@ -1,0 +1,45 @@
+"""Which operators can be given a few events at a time."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import pyarrow as pa
+
+from cepheid.execution.join_operator import JoinOperator
+from cepheid.execution.lane.few_rows import FewRows
+from cepheid.execution.lane.intake import Intake
+from cepheid.execution.lane.join_lane import open_join_lane
+from cepheid.execution.lane.pattern_lane import open_pattern_lane
+from cepheid.execution.lane.window_lane import open_window_lane
+from cepheid.execution.operator import Operator
+from cepheid.execution.pattern_operator import PatternOperator
+from cepheid.execution.window_operator import WindowOperator
+from cepheid.kernel.columns import Interner
+
+
+class OperatorLane(Protocol):
+    intake: Intake
+    interner: Interner
+    vertices: int  # how many there are
+    may_drop: bool  # may the operator drop partial matches?
+
+    @property
+    def seen(self) -> int:
+        """How many events there are in the log."""
+        ...
+
+    def take_rows(self, horizon: int) -> list[FewRows | None]:
+        """The rows of each vertex, after a push that something came of; None: no rows."""
+        ...
+
+
+def open_lane(operator: Operator, layout: pa.Schema) -> OperatorLane | None:
+    """None: this one has no lane."""
+    if isinstance(operator, PatternOperator):
+        return open_pattern_lane(operator, layout)
+    if isinstance(operator, WindowOperator):
+        return open_window_lane(operator, layout)
+    if isinstance(operator, JoinOperator):
+        return open_join_lane(operator, layout)
+    return None

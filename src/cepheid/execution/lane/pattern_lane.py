@@ -1,0 +1,108 @@
+"""A pattern, given a few events at a time."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from cepheid.execution.cells import pick_cells
+from cepheid.execution.lane.few_rows import FewRows, RowShape
+from cepheid.execution.lane.intake import ROOM, Intake, KeyNumbers
+from cepheid.execution.log_column import Picked
+from cepheid.execution.pattern_operator import PatternOperator
+from cepheid.graph.operators import RowPattern, Sequence
+from cepheid.kernel.automaton import build_automaton
+from cepheid.kernel.columns import Int64s
+from cepheid.kernel.compiled.positions import tabulate_positions
+from cepheid.kernel.compiled.row_lane import RowLane
+from cepheid.kernel.compiled.row_pattern import CompiledRowPattern
+from cepheid.kernel.compiled.sequence import CompiledSequence
+from cepheid.kernel.compiled.sequence_lane import SequenceLane
+from cepheid.kernel.compiled.sequence_pool import RunPool
+
+
+class PatternLane:
+    def __init__(
+        self, operator: PatternOperator, layout: pa.Schema, kernel: SequenceLane | RowLane, keys: KeyNumbers
+    ) -> None:
+        self._operator = operator
+        self._kernel = kernel
+        numbered = [keys] if keys.columns else []
+        self.intake = Intake(layout.names, operator.log, numbered, kernel)
+        self.interner = operator.interner
+        self.vertices = 1
+        node = operator.node
+        self.may_drop = isinstance(node, Sequence) and node.program.limit is not None
+        self._shape = RowShape(operator.schemas[0])
+        self._plain = _tabulate_plain(operator.node)
+        matcher = operator.matcher
+        self._neighbours = matcher if isinstance(matcher, CompiledRowPattern) else None
+
+    @property
+    def seen(self) -> int:
+        return len(self._operator.log)
+
+    def take_rows(self, horizon: int) -> list[FewRows | None]:
+        """The rows of each vertex, after a push that something came of."""
+        if self._plain is not None and isinstance(self._kernel, RowLane):
+            quick = self._kernel.pick(*self._plain)
+            if quick is not None:
+                return [self._read_cells(*quick)]
+        found = self._kernel.take_found(horizon)
+        if not len(found):
+            return [None]
+        operator = self._operator
+        picked = pick_cells(operator.node, found, operator.log, self._neighbours, self._shape.schema)
+        if not len(picked) or not _count(picked[0]):
+            return [None]
+        return [FewRows(self._shape, picked, operator.interner)]
+
+    def _read_cells(self, picked: npt.NDArray[np.int64], some_missing: bool) -> FewRows | None:
+        """Cells that are read at these events."""
+        if not picked.shape[1]:
+            return None
+        operator = self._operator
+        columns = operator.log.columns
+        assert columns is not None, "a lane has a log of arrays"
+        read: list[Picked] = []
+        for cell, events in zip(operator.node.cells, picked, strict=True):
+            assert cell.column is not None, "plain cells read a column"
+            missing = events < 0 if some_missing else None
+            read.append(columns[cell.column].pick(events, missing))
+        return FewRows(self._shape, read, operator.interner)
+
+
+def _tabulate_plain(node: RowPattern | Sequence) -> tuple[Int64s, Int64s] | None:
+    """The positions of all cells, and which of them are read at the row itself; None: rows are not simply that."""
+    if not isinstance(node, RowPattern) or node.all_rows or not node.show_empty or node.program.frame is not None:
+        return None
+    plain = all(cell.kind in ("row", "navigate") and cell.column and not cell.position.shift for cell in node.cells)
+    if not plain or not node.cells:
+        return None
+    variables = build_automaton(node.program.pattern).variables
+    positions = tabulate_positions([cell.position for cell in node.cells], variables)
+    return positions, np.array([cell.kind == "row" for cell in node.cells], dtype=np.int64)
+
+
+def _count(column: object) -> int:
+    return len(column[0]) if isinstance(column, tuple) else len(column)  # type: ignore[arg-type]
+
+
+def open_pattern_lane(operator: PatternOperator, layout: pa.Schema) -> PatternLane | None:
+    node, matcher = operator.node, operator.matcher
+    if node.predicates or operator.log.columns is None:
+        return None
+    numbers = np.zeros(ROOM, dtype=np.int64)
+    columns = [f"_key{number}" for number in range(node.keys)]
+    keys = KeyNumbers(columns, operator.key_index, numbers, skips_null=isinstance(node, Sequence))
+    kernel: SequenceLane | RowLane
+    if isinstance(matcher, CompiledSequence):
+        if isinstance(matcher.matcher, RunPool) and matcher.matcher.has_aggregates:
+            return None
+        kernel = SequenceLane(matcher, operator.interner, numbers, many="_stream" in layout.names)
+    elif isinstance(matcher, CompiledRowPattern) and not matcher.asks_host:
+        kernel = RowLane(matcher, operator.interner, numbers)
+    else:
+        return None
+    return PatternLane(operator, layout, kernel, keys)
