@@ -203,7 +203,7 @@ def _time(microseconds: int) -> Any:
 
 
 def test_feed_of_a_stream_that_is_not_there_is_refused() -> None:
-    query = open_quietly("SELECT count(*) AS n FROM s [ROWS 3]", {"s": SCHEMA.empty_table()})
+    query = open_quietly("SELECT count(*) AS n FROM s [ORDER BY ts ROWS 3]", {"s": SCHEMA.empty_table()})
     with pytest.raises(InvalidInput, match='no stream "bids"'):
         query.feed("bids")
 

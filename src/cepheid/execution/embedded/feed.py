@@ -70,7 +70,7 @@ class Feed:
 
     def _push_slowly(self, events: Event | Sequence[Event]) -> Any:
         """Through Arrow: what is unusual."""
-        listed = [events] if isinstance(events, tuple) else list(events)
+        listed = list(events) if isinstance(events, list) else [events]
         for event in listed:
             if not isinstance(event, tuple) or len(event) != self._width:
                 self._refuse(event)
@@ -93,6 +93,8 @@ class Feed:
             if pa.types.is_timestamp(field.type):
                 values = tuple(value if value is None else in_microseconds(value, field.type) for value in values)
                 return pa.array(values, pa.int64()).view(pa.timestamp("us", field.type.tz)).cast(field.type, safe=False)
+            if pa.types.is_integer(field.type) and any(isinstance(value, float) for value in values):
+                raise TypeError("a whole number is wanted")  # Arrow would cut it
             return pa.array(values, field.type)
         except (pa.ArrowException, TypeError, ValueError, OverflowError) as problem:
             raise InvalidInput(

@@ -54,16 +54,15 @@ class StreamLane:
             return None
         if self._waits:
             return self.release_table(lane) if self.hold_table(lane, table) else None
-        columns = table.columns
-        held, nulls = lane.point_to([columns[number] for number in self.columns])
+        held, nulls = lane.point_to([table.column(number) for number in self.columns])
         rows = self.push_next(lane, len(table), nulls)
         del held
         return None if rows is None else self._as_table(rows)
 
     def hold_table(self, lane: EngineLane, table: pa.Table) -> bool:
         """Let a few events wait; False: they must go through the graph."""
-        columns = table.columns
-        newest = lane.hold_columns(self._number, [columns[number] for number in self.columns], len(table))
+        columns = [table.column(number) for number in self.columns]
+        newest = lane.hold_columns(self._number, columns, len(table))
         if newest is None:
             return False
         self._engine.gate.see(self._number, [newest])
