@@ -16,7 +16,7 @@ from __future__ import annotations
 import gc
 import inspect
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -24,6 +24,7 @@ from typing import Literal, get_args
 
 from cepheid.errors import CepheidError, InvalidInput, InvalidOrder, UnboundedState, UnboundedStateWarning
 from cepheid.graph.attributes import Beliefs
+from cepheid.graph.changing import HOW_TO_BOUND_CHANGES, explain_unbounded_changes
 from cepheid.graph.json_form import write_json
 from cepheid.graph.merge_graphs import add_graph, merge_graphs
 from cepheid.graph.pattern_report import report_patterns
@@ -44,6 +45,7 @@ from cepheid.language.parsing.syntax import ParsedQuery, SequenceClause
 from cepheid.placement.place_by_nature import place_by_nature
 from cepheid.placement.placed_graph import PlacedGraph
 from cepheid.rewrite.rewriter import RuleApplication, rewrite_graph
+from cepheid.schema import CHANGE_COLUMNS
 
 StepName = Literal["parsed", "bound", "rewritten", "placed"]
 FormatName = Literal["text", "mermaid", "json"]
@@ -125,6 +127,10 @@ def _compile_one(name: str, query: Query, catalog: Catalog, host: HostTraits, be
     try:
         bound = bind_query(parsed, catalog, QueryGraph(), name)
     except CepheidError as problem:
+        if catalog.changing and any(f'"{column}"' in problem.message for column in CHANGE_COLUMNS):
+            problem.hint = (
+                f"queries do not see {', '.join(CHANGE_COLUMNS)}: they stand in front of each row of the answer"
+            )
         raise problem.with_text(parsed.text) from None
     validate_graph(bound, "bound")
     rewritten, trace = rewrite_graph(bound, host.rules, beliefs)
@@ -153,12 +159,14 @@ def _collecting_seldom() -> Iterator[None]:
             gc.enable()
 
 
-def check_bounded(compilation: Compilation, strict: bool) -> None:
-    """For a continuous query: warn if its state cannot be bounded, refuse it if strict."""
+def check_bounded(compilation: Compilation, strict: bool, changing: Collection[str] = ()) -> None:
+    """For a continuous query: warn if its state cannot be bounded, refuse it if strict.  changing: streams of which any
+    row may be taken back, however old it is."""
     reasons = explain_unbounded(compilation.rewritten)
+    how = describe_remedy(compilation.rewritten) if reasons else HOW_TO_BOUND_CHANGES
+    reasons += explain_unbounded_changes(compilation.rewritten, changing)
     if not reasons:
         return
-    how = describe_remedy(compilation.rewritten)
     if strict:
         raise UnboundedState("; ".join(reasons), hint=how)
     warnings.warn(f"{'; '.join(reasons)}; {how}", UnboundedStateWarning, stacklevel=_count_own_frames())

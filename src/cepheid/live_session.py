@@ -48,7 +48,7 @@ from cepheid.graph.attributes import Beliefs
 from cepheid.language.catalog import Catalog
 from cepheid.lookups import Aggregate, Database, Table
 from cepheid.measurement import Counts, Observation
-from cepheid.schema import read_schema
+from cepheid.schema import has_changes, read_schema
 from cepheid.session_inputs import check_on_change, make_catalog, read_lateness
 
 
@@ -139,11 +139,17 @@ class Session:
             if isinstance(given, Table | Database):
                 self._lookups[name] = given
             elif isinstance(given, Mapping | pa.Schema):
-                self._inputs.announce(name, read_schema(name, given))
+                self._announce(name, read_schema(name, given))
             else:
-                self._sources[name] = open_source(given, name=name)
-                self._inputs.announce(name, self._sources[name].schema)
+                opened = open_source(given, name=name)
+                self._announce(name, opened.schema)
+                self._sources[name] = opened
             self._catalog = None
+
+    def _announce(self, name: str, schema: pa.Schema) -> None:
+        if has_changes(name, schema):
+            raise NotSupportedYet("a stream whose rows come and go, in a session", hint="cep.open takes rows back")
+        self._inputs.announce(name, schema)
 
     def deploy(self, name: str, query: Query, sink: Any = None) -> None:
         """Start a query.  sink: where its rows go (a file, a function, a list); without one, `push` gives them."""
@@ -375,7 +381,8 @@ class Session:
 
     def _feeds_of(self, name: str) -> list[EngineFeed]:
         self._find(name)
-        return [self._host.feeds[label] for label in self._shared.of[name] if label in self._host.feeds]
+        feeds = [self._host.feeds.get(label) for label in self._shared.of[name]]
+        return [feed for feed in feeds if isinstance(feed, EngineFeed)]
 
     def _find_engine(self, name: str, vertex: str) -> Engine:
         for feed in self._feeds_of(name):

@@ -13,6 +13,8 @@ import pyarrow as pa
 
 from cepheid.errors import InvalidInput
 
+CHANGE_COLUMNS = ("_change", "_match", "_version")  # of rows that come and go: see docs/reference/changes.md
+INSERT, RETRACT = "insert", "retract"
 TYPE_NAMES: dict[str, pa.DataType] = {
     "bool": pa.bool_(),
     "boolean": pa.bool_(),
@@ -131,6 +133,35 @@ def fit_schema(name: str, table: pa.Table, schema: pa.Schema) -> pa.Table:
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, ValueError) as problem:
         hint = "cast it before you push it; batch.cast(schema, safe=False) cuts what does not fit"
         raise InvalidInput(f'a batch of "{name}" does not fit its schema: {problem}', hint=hint) from problem
+
+
+def has_changes(name: str, schema: pa.Schema) -> bool:
+    """Do rows of this stream or table come and go?  Then they say so in three columns, of which none may be missing."""
+    there = [column for column in CHANGE_COLUMNS if column in schema.names]
+    if not there:
+        return False
+    missing = [column for column in CHANGE_COLUMNS if column not in there]
+    if missing:
+        raise InvalidInput(
+            f'"{name}" has "{there[0]}" but not "{missing[0]}"',
+            hint=f"rows that come and go have all of {', '.join(CHANGE_COLUMNS)}; other columns need other names",
+        )
+    if len(schema.names) == len(CHANGE_COLUMNS):
+        raise InvalidInput(f'"{name}" has no columns besides {", ".join(CHANGE_COLUMNS)}', hint="add those of the row")
+    allowed = {"_change": ("text",), "_match": ("text", "integer"), "_version": ("integer",)}
+    for column, families in allowed.items():
+        given = schema.field(column).type
+        family = "integer" if pa.types.is_integer(given) else _family(given)
+        if family not in families:
+            named = [{"text": "string", "integer": "bigint"}[each] for each in families]
+            hint = f'"{column}" is of type {" or ".join(named)}'
+            raise InvalidInput(f'"{name}.{column}" is of type {given}', hint=hint)
+    return True
+
+
+def without_changes(schema: pa.Schema) -> pa.Schema:
+    """The columns that queries see."""
+    return pa.schema([column for column in schema if column.name not in CHANGE_COLUMNS])
 
 
 def _family(arrow_type: pa.DataType) -> str:

@@ -8,6 +8,8 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Literal
 
+import pyarrow as pa
+
 from cepheid.compiler import Query, check_bounded, compile_query, explain_compilation, placed_at_order
 from cepheid.errors import InvalidInput, RejectedEventsWarning
 from cepheid.lookups import Aggregate, Database, Table
@@ -52,8 +54,9 @@ def sql(
 
     whole = {name: value.data if isinstance(value, Table) else value for name, value in tables.items()}
     lookups, others = part_lookups(whole)
-    read = {name: read_table(name, value) for name, value in others.items()}
-    catalog = make_catalog({name: table.schema for name, table in read.items()}, lookups, aggregates)
+    given = {name: read_table(name, value) for name, value in others.items()}
+    catalog = make_catalog({name: table.schema for name, table in given.items()}, lookups, aggregates)
+    read = {name: _net_changes(name, table) if name in catalog.changing else table for name, table in given.items()}
     results, counts = run_batch(compile_query(query, catalog).placed, read, lookups=lookups, engines=engines)
     if counts.rejected:
         message = f"{counts.rejected} events have null or NaN where ORDER BY needs a value, and were rejected"
@@ -87,12 +90,13 @@ def open(  # noqa: A001 (the name is part of the contract: cep.open)
     settings = _settings(lateness, strict, None)
     lookups, others = part_lookups(schemas)
     read = {name: read_schema(name, value) for name, value in others.items()}
-    compilation = compile_query(query, make_catalog(read, lookups, aggregates, streams=read))
+    catalog = make_catalog(read, lookups, aggregates, streams=read)
+    compilation = compile_query(query, catalog)
     with placed_at_order(compilation):
         opened = ContinuousQuery(
             compilation.placed, read, settings, snapshot, isinstance(query, Mapping), lookups, on_change
         )
-    check_bounded(compilation, strict)
+    check_bounded(compilation, strict, catalog.changing if lateness is None else ())
     return opened
 
 
@@ -135,6 +139,13 @@ def _settings(lateness: timedelta | None, strict: bool, key_groups: int | None) 
         raise InvalidInput(f"key_groups is {key_groups}", hint="give 1 or more; 64 suits most")
     chosen = Settings(strict=strict, lateness=lateness)
     return chosen if key_groups is None else replace(chosen, key_groups=key_groups)
+
+
+def _net_changes(name: str, table: pa.Table) -> pa.Table:
+    """Of a table whose rows come and go, what is left in the end."""
+    from cepheid.execution.changing.ledger import net_table
+
+    return net_table(name, table)
 
 
 def _on_spark(inputs: Mapping[str, Any]) -> bool:

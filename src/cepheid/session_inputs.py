@@ -14,6 +14,7 @@ from cepheid.execution.embedded.saved_state import OnChange
 from cepheid.execution.lookup.database import read_database_schema
 from cepheid.language.catalog import Catalog
 from cepheid.lookups import Aggregate, Database, Table
+from cepheid.schema import has_changes, without_changes
 
 
 def part_lookups(given: Mapping[str, Any]) -> tuple[dict[str, Table | Database], dict[str, Any]]:
@@ -29,11 +30,20 @@ def make_catalog(
     streams: Iterable[str] = (),
 ) -> Catalog:
     """What queries of the embedded host may speak of."""
-    known = dict(schemas)
+    changing = frozenset(name for name, schema in schemas.items() if has_changes(name, schema))
+    known = {name: without_changes(schema) for name, schema in schemas.items()}
     for name, value in lookups.items():
         known[name] = value.schema if isinstance(value, Table) else read_database_schema(value)
     python = read_aggregates(aggregates)
-    return Catalog(known, describe_sql, frozenset(streams), frozenset(lookups), python, keeps_type=stays_in_duckdb)
+    return Catalog(
+        known,
+        describe_sql,
+        frozenset(streams),
+        frozenset(lookups),
+        python,
+        keeps_type=stays_in_duckdb,
+        changing=changing,
+    )
 
 
 def read_aggregates(aggregates: Mapping[str, Aggregate] | None) -> dict[str, Aggregate]:

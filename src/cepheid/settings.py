@@ -15,9 +15,11 @@ class Settings:
 
     lateness: how long events may be overtaken by others; None: as the host says (Spark: the DataFrame's own
     watermark; embedded: not at all).  key_groups: into how many parts the keys are hashed on Spark; fixed for
-    the life of a checkpoint.
+    the life of a checkpoint.  wait: of streams that change, how long events are held back, if not as long as they may
+    be late: what was given out too early is corrected.
     """
 
     strict: bool = False
     lateness: timedelta | None = None
     key_groups: int = KEY_GROUPS
+    wait: timedelta | None = None

@@ -305,7 +305,7 @@ class Engine:
 
     def _accept(self, tables: list[pa.Table]) -> pa.Table:
         """The events of all inputs that have a place in the order and are not late."""
-        fresh = _unite_tables(tables, self._layout, self._many, self.gate.arrivals)
+        fresh = unite_tables(tables, self._layout, self._many, self.gate.arrivals)
         offered = len(fresh)
         self.counts.events += offered
         times, placed = order_values(fresh.column("_time"))
@@ -398,7 +398,7 @@ def unite_schemas(inputs: list[pa.Schema], many: bool) -> pa.Schema:
     return united.append(pa.field("_arrival", pa.int64()))
 
 
-def _unite_tables(tables: list[pa.Table], layout: pa.Schema, many: bool, arrivals: int) -> pa.Table:
+def unite_tables(tables: list[pa.Table], layout: pa.Schema, many: bool, arrivals: int = 0) -> pa.Table:
     """All inputs in one table, each event marked with its input; columns of other inputs are null.
 
     In the usual case, with nothing to fill in or cast, events are numbered as well, as if all of them will be accepted.

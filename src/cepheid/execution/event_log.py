@@ -91,6 +91,10 @@ class EventLog:
         columns = [self._fill(name).filter(kept) for name in self._columns]
         return pa.Table.from_arrays(columns, schema=self._schema)
 
+    def take_at(self, events: npt.NDArray[np.int64]) -> pa.Table:
+        """Whole events by their indices."""
+        return pa.Table.from_arrays([self.take(name, events) for name in self._schema.names], schema=self._schema)
+
     def _fill(self, name: str) -> NumberColumn | ValueColumn:
         """A column with all that came."""
         self._tell_columns()

@@ -16,7 +16,8 @@ class Catalog:
     """What is known besides the text: `describe` asks the host for types of SQL; streams: inputs that go on for ever,
     not whole tables; lookups: tables that events are looked up in one by one, in memory or in a database; python:
     aggregates of the user, by name in lower case; keeps_type: does a column of this type come out of the host as it
-    went in, if that is known; remembered: types that the host told before (host_types.py)."""
+    went in, if that is known; remembered: types that the host told before (host_types.py); changing: streams whose rows
+    come and go, which they tell in columns that are not in `schemas`."""
 
     schemas: Mapping[str, pa.Schema]
     describe: Describe
@@ -25,3 +26,4 @@ class Catalog:
     python: Mapping[str, PythonAggregate] = field(default_factory=dict)
     keeps_type: Callable[[pa.DataType], bool] | None = None
     remembered: dict[Hashable, pa.DataType] = field(default_factory=dict, compare=False)
+    changing: frozenset[str] = frozenset()

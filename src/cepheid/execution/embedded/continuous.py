@@ -19,6 +19,7 @@ import pyarrow as pa
 
 from cepheid.errors import EmptyStateWarning, InvalidInput
 from cepheid.event_time import in_microseconds, read_moment
+from cepheid.execution.embedded.changing_host import ChangingHost
 from cepheid.execution.embedded.feed import Feed
 from cepheid.execution.embedded.saved_state import (
     OnChange,
@@ -28,12 +29,13 @@ from cepheid.execution.embedded.saved_state import (
     list_stateful,
     write_saved_state,
 )
-from cepheid.execution.embedded.stream_host import StreamHost, find_states, group_vertices
+from cepheid.execution.embedded.stream_host import StreamHost
 from cepheid.execution.embedded.stream_inputs import StreamInputs
 from cepheid.execution.embedded.stream_lane import plan_lanes, push_tables
 from cepheid.lookups import Database, Table
 from cepheid.measurement import CountedVertices, Counts
 from cepheid.placement.placed_graph import PlacedGraph
+from cepheid.schema import has_changes
 from cepheid.settings import Settings
 
 
@@ -55,13 +57,13 @@ class ContinuousQuery:
         self._several = several
         self._inputs = StreamInputs(schemas)
         self._graph = placed.graph
-        lateness_us = 0 if settings.lateness is None else in_microseconds(settings.lateness)
-        self._host = StreamHost(schemas, lookups or {}, lateness_us)
+        lateness_us = None if settings.lateness is None else in_microseconds(settings.lateness)
+        self._host = make_host(schemas, lookups or {}, lateness_us, settings)
         saved = None if snapshot is None else SavedState.read(snapshot)
         self.restored = Restored() if saved is None else saved.compare(list_stateful(self._graph), on_change)
-        states = find_states(placed, saved)
-        self._result_schemas = self._host.extend(placed, group_vertices(placed, states), states)
-        self._short = {} if several else plan_lanes(self._host)  # by stream: a short way for a few events
+        self._result_schemas = self._host.open(placed, saved)
+        has_lanes = not several and not isinstance(self._host, ChangingHost)
+        self._short = plan_lanes(self._host) if has_lanes else {}  # by stream: a short way for a few events
         self._feeds: list[Feed] = []
         self._finished = False
         if self.restored.empty:
@@ -122,7 +124,9 @@ class ContinuousQuery:
         """All the query knows, as bytes; `cep.open(text, ..., snapshot=blob)` goes on from there."""
         self._refuse_finished()
         return write_saved_state(
-            list_stateful(self._graph), [SavedEngine(*run.write_state()) for run in self._host.list_engines()]
+            list_stateful(self._graph),
+            [SavedEngine(*run.write_state()) for run in self._host.list_engines()],
+            self._host.save_streams(),
         )
 
     def late_events(self) -> pa.Table:
@@ -142,9 +146,9 @@ class ContinuousQuery:
     def measurements(self) -> dict[str, CountedVertices]:
         """By the digest of each vertex that remembers: what was counted where it runs."""
         return {
-            digest: CountedVertices(labels=tuple(run.vertices), digests=run.engine.identity.digests, counts=run.counts)
+            digest: CountedVertices(labels=tuple(run.vertices), digests=run.identity.digests, counts=run.counts)
             for run in self._host.list_engines()
-            for digest in run.engine.identity.digests
+            for digest in run.identity.digests
         }
 
     @property
@@ -168,3 +172,15 @@ class ContinuousQuery:
     def _refuse_finished(self) -> None:
         if self._finished:
             raise InvalidInput("the query is finished", hint="open a new one")
+
+
+def make_host(
+    schemas: Mapping[str, pa.Schema],
+    lookups: Mapping[str, Table | Database],
+    lateness_us: int | None,
+    settings: Settings,
+) -> StreamHost:
+    if not any(has_changes(name, schema) for name, schema in schemas.items()):
+        return StreamHost(schemas, lookups, lateness_us or 0)
+    wait_us = None if settings.wait is None else in_microseconds(settings.wait)
+    return ChangingHost(schemas, lookups, lateness_us, wait_us)

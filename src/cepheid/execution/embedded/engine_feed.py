@@ -7,17 +7,17 @@ another engine feed it, it follows the oldest event, or moment, that those may s
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
 
-from cepheid.errors import InvalidOrder, NotSupportedYet
+from cepheid.errors import InvalidOrder, NotSupportedYet, SnapshotMismatch
 from cepheid.event_time import BEGINNING, END, is_event_time, newest_time
 from cepheid.execution.blob import read_table_bytes, write_table
 from cepheid.execution.embedded.row_queue import RowQueue, with_places
 from cepheid.execution.engine import Engine, name_events
-from cepheid.execution.engine_identity import identify_engine
+from cepheid.execution.engine_identity import RESTART_HINT, EngineIdentity, identify_engine
 from cepheid.execution.operator import KeptEvents
 from cepheid.graph.column_origin import name_columns, trace_columns, trace_moment
 from cepheid.graph.identity import cell_meanings
@@ -29,6 +29,7 @@ from cepheid.measurement import Counts
 Tables = Mapping[str, pa.Table]
 Heard = Mapping[str, int]
 Newest = Callable[[pa.Table, Tables], int]
+Feed = TypeVar("Feed")
 
 
 class EngineFeed:
@@ -46,9 +47,9 @@ class EngineFeed:
         vertex = vertices[0]
         nodes = [node for name in vertices if isinstance(node := graph.vertices[name], EngineNode)]
         feeds = graph.inputs(vertex)
-        self._under = [_engine_under(graph, feed, below) for feed in feeds]
-        self._clocks = [_make_clocks(graph, feed) for feed in feeds]
-        self._streams = [_name_streams(graph, feed) for feed in feeds]
+        self._under = [find_engine_under(graph, feed, below) for feed in feeds]
+        self._clocks = [make_clocks(graph, feed) for feed in feeds]
+        self._streams = [name_streams(graph, feed) for feed in feeds]
         self._names = name_columns(graph, vertex)
         self._origins = None if any(self._under) else _find_origins(graph, feeds)
         self.is_read = any(is_read_by_engines(graph, name) for name in vertices)
@@ -70,7 +71,7 @@ class EngineFeed:
             for schema, node in zip(self.engine.schemas, nodes, strict=True)
         ]
         self._owed: pa.Table | None = None  # rows that waited in a queue which is no longer there
-        self._check_event_time()
+        check_event_time(self.engine.layout)
 
     @property
     def reads_streams(self) -> bool:
@@ -80,6 +81,10 @@ class EngineFeed:
     @property
     def counts(self) -> Counts:
         return self.engine.counts
+
+    @property
+    def identity(self) -> EngineIdentity:
+        return self.engine.identity
 
     def push(self, inputs: list[pa.Table], tables: Tables, heard: Heard) -> list[pa.Table]:
         """The rows of each vertex that are settled by one more batch; `tables`: what was pushed, by stream; `heard`: of
@@ -146,6 +151,11 @@ class EngineFeed:
 
     def read_state(self, header: Mapping[str, Any], parts: list[bytes]) -> None:
         """Go on from there."""
+        if header.get("changing"):
+            raise SnapshotMismatch(
+                f"the snapshot is of events that come and go: {header['described'][0]}",
+                hint=f"open it with the streams that it was taken with; {RESTART_HINT}",
+            )
         engine, columns = self.engine, header["columns"]
         table, *others = [read_table_bytes(part) for part in parts[1:]]
         kept_events = KeptEvents(
@@ -178,13 +188,14 @@ class EngineFeed:
         elif len(waiting):
             self._owed = waiting.select(self.schemas[0].names).cast(self.schemas[0])
 
-    def _check_event_time(self) -> None:
-        time_type = self.engine.layout.field("_time").type
-        if not is_event_time(time_type):
-            raise InvalidOrder(
-                f"a stream is ordered by event time, but ORDER BY names a column of type {time_type}",
-                hint="order by a timestamp column",
-            )
+
+def check_event_time(layout: pa.Schema) -> None:
+    time_type = layout.field("_time").type
+    if not is_event_time(time_type):
+        raise InvalidOrder(
+            f"a stream is ordered by event time, but ORDER BY names a column of type {time_type}",
+            hint="order by a timestamp column",
+        )
 
 
 def _reads_engines(graph: QueryGraph, vertex: str) -> bool:
@@ -197,7 +208,7 @@ def is_read_by_engines(graph: QueryGraph, vertex: str) -> bool:
     return any(isinstance(graph.vertices[name], EngineNode) for name in above)
 
 
-def _engine_under(graph: QueryGraph, feed: str, below: Mapping[str, EngineFeed]) -> EngineFeed | None:
+def find_engine_under(graph: QueryGraph, feed: str, below: Mapping[str, Feed]) -> Feed | None:
     """The engine whose rows make up an input; None if it is made of events that users push."""
     if not _reads_engines(graph, feed):
         return None
@@ -210,7 +221,7 @@ def _engine_under(graph: QueryGraph, feed: str, below: Mapping[str, EngineFeed])
     return below[vertex]
 
 
-def _make_clocks(graph: QueryGraph, feed: str) -> list[Newest]:
+def make_clocks(graph: QueryGraph, feed: str) -> list[Newest]:
     """The newest time of each stream in an input, told by all its events: those filtered out move time on as well."""
     origins = trace_columns(graph, feed, "_time")
     if origins is None:
@@ -229,6 +240,6 @@ def _make_clock(stream: str, column: str) -> Newest:
     return lambda _, tables: newest_time(tables[stream].column(column)) if stream in tables else BEGINNING
 
 
-def _name_streams(graph: QueryGraph, feed: str) -> list[str]:
+def name_streams(graph: QueryGraph, feed: str) -> list[str]:
     """The streams whose own time orders an input; where it is computed, nobody outside can say how far it has come."""
     return [source.name for source, _ in trace_columns(graph, feed, "_time") or []] or [""]

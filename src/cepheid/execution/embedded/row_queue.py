@@ -48,7 +48,7 @@ class RowQueue:
         rows = pa.concat_tables([self.waiting, rows]) if len(self.waiting) else rows
         ready = np.empty(0, dtype=np.int64)
         if len(rows):
-            keys = [_values(self._place(rows, column)) for column in self._columns]
+            keys = [_values(_place_of(rows, column)) for column in self._columns]
             order = np.lexsort(keys[::-1])
             ready = order[keys[0][order] < floor]
             kept = np.ones(len(rows), dtype=np.bool_)
@@ -63,9 +63,15 @@ class RowQueue:
         first = pc.coalesce(self.waiting.column(_FIRST), self.waiting.column("_place.own_time"))
         return int(_values(first).min())
 
-    def _place(self, rows: pa.Table, column: str) -> pa.ChunkedArray:
-        """Where the last event of the match stands in this order; an empty match has the event it was found at."""
-        return pc.coalesce(rows.column(f"_place.last{column}"), rows.column(f"_place.own{column}"))
+
+def order_rows(node: RowPattern | Sequence, many: bool, rows: pa.Table) -> list[Int64s]:
+    """What orders rows with places, the first thing first; `node`: without places."""
+    return [_values(_place_of(rows, column)) for column in _order_columns(node, many)]
+
+
+def _place_of(rows: pa.Table, column: str) -> pa.ChunkedArray:
+    """Where the last event of the match stands in this order; an empty match has the event it was found at."""
+    return pc.coalesce(rows.column(f"_place.last{column}"), rows.column(f"_place.own{column}"))
 
 
 def split_waiting(waiting: pa.Table, cells: list[str], owners: Owners, count: int) -> list[pa.Table]:

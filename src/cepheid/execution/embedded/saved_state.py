@@ -47,11 +47,19 @@ class SavedEngine:
 
 
 @dataclass(frozen=True, slots=True)
+class SavedStreams:
+    header: dict[str, Any]
+    parts: list[bytes]
+
+
+@dataclass(frozen=True, slots=True)
 class SavedState:
-    """queries: the stateful vertices of each, as the snapshot knew them."""
+    """queries: the stateful vertices of each, as the snapshot knew them; streams: what is known of rows that come and
+    go, a header and parts."""
 
     queries: dict[str, Vertices]
     engines: list[SavedEngine]
+    streams: SavedStreams | None = None
 
     @staticmethod
     def read(blob: bytes) -> SavedState:
@@ -65,7 +73,8 @@ class SavedState:
         for told in header["engines"]:
             engines.append(SavedEngine(told, parts[: told["parts"]]))
             parts = parts[told["parts"] :]
-        return SavedState(header["queries"], engines)
+        streams = header.get("streams")
+        return SavedState(header["queries"], engines, None if streams is None else SavedStreams(streams, parts))
 
     def find(self, digest: str, query: str | None = None) -> int | None:
         """The number of the engine that knows the vertex; if several do, of the one that this query had."""
@@ -103,10 +112,16 @@ def list_stateful(graph: QueryGraph) -> dict[str, dict[str, str]]:
     }
 
 
-def write_saved_state(queries: Mapping[str, Vertices], engines: list[SavedEngine]) -> bytes:
+def write_saved_state(
+    queries: Mapping[str, Vertices], engines: list[SavedEngine], streams: SavedStreams | None = None
+) -> bytes:
     headers = [{**engine.header, "parts": len(engine.parts)} for engine in engines]
     parts = [part for engine in engines for part in engine.parts]
-    return write_blob({"queries": {name: dict(each) for name, each in queries.items()}, "engines": headers}, parts)
+    told: dict[str, Any] = {"queries": {name: dict(each) for name, each in queries.items()}, "engines": headers}
+    if streams is not None:
+        told["streams"] = streams.header
+        parts += streams.parts
+    return write_blob(told, parts)
 
 
 def _describe_change(name: str, before: Vertices, now: Vertices) -> SnapshotMismatch:

@@ -15,9 +15,10 @@ from dataclasses import asdict
 import pyarrow as pa
 
 from cepheid.errors import NotSupportedYet
+from cepheid.execution.embedded.changing_feed import ChangingFeed
 from cepheid.execution.embedded.engine_feed import EngineFeed, Heard, is_read_by_engines
 from cepheid.execution.embedded.row_wise import PreparedVertex, prepare_vertex
-from cepheid.execution.embedded.saved_state import SavedEngine, SavedState
+from cepheid.execution.embedded.saved_state import SavedEngine, SavedState, SavedStreams
 from cepheid.execution.interpret import interpret
 from cepheid.execution.lookup.database import DatabaseTable
 from cepheid.execution.lookup.found import Lookup
@@ -32,6 +33,7 @@ from cepheid.measurement import Counts
 from cepheid.placement.placed_graph import PlacedGraph
 
 Tables = Mapping[str, pa.Table]
+Feed = EngineFeed | ChangingFeed
 
 
 class StreamHost:
@@ -60,9 +62,14 @@ class StreamHost:
         self.sources: dict[str, tuple[str, list[str]]] = {}  # by vertex: the stream, and its columns that are read
         self._others: dict[str, PreparedVertex] = {}
         self._plans: dict[frozenset[str], list[str]] = {}  # by what is pushed: the vertices to run
-        self.feeds: dict[str, EngineFeed] = {}  # by vertex
+        self.feeds: dict[str, Feed] = {}  # by vertex
         self.opened: dict[str, tuple[TableJoin, Lookup]] = {}  # by vertex
         self.results: dict[str, str] = {}  # by query: the vertex whose rows are its answer
+
+    def open(self, placed: PlacedGraph, saved: SavedState | None = None) -> dict[str, pa.Schema]:
+        """Prepare a whole graph; gives the schema of each query's rows."""
+        states = find_states(placed, saved)
+        return self.extend(placed, group_vertices(placed, states), states)
 
     def extend(
         self, placed: PlacedGraph, groups: list[list[str]], saved: Mapping[str, SavedEngine] | None = None
@@ -86,8 +93,8 @@ class StreamHost:
                 self._inputs[vertex] = inputs
                 own = frozenset([node.name]) if isinstance(node, Source) else frozenset()
                 self._streams[vertex] = own.union(*(self._streams[source] for source in inputs))
-            elif vertex in self.feeds and is_read_by_engines(self._graph, vertex):
-                self.feeds[vertex].is_read = True
+            elif isinstance(feed := self.feeds.get(vertex), EngineFeed) and is_read_by_engines(self._graph, vertex):
+                feed.is_read = True
         self._plans.clear()
         return given
 
@@ -149,7 +156,7 @@ class StreamHost:
         name, columns = self.sources[vertex]
         return tuple(self._schemas[name].get_field_index(column) for column in columns)
 
-    def list_engines(self) -> list[EngineFeed]:
+    def list_engines(self) -> list[Feed]:
         """Each engine once."""
         return list(dict.fromkeys(self.feeds.values()))
 
@@ -158,7 +165,7 @@ class StreamHost:
 
     def is_waiting(self) -> bool:
         """May rows come out when only time moves on?"""
-        return any(feed.engine.is_waiting() for feed in self.list_engines())
+        return any(feed.engine.is_waiting() for feed in self.list_engines() if isinstance(feed, EngineFeed))
 
     def count(self) -> Counts:
         """What was counted by all engines and look-ups together."""
@@ -179,6 +186,10 @@ class StreamHost:
         """Late events of all engines that read streams; they are given out once."""
         return _stack_tables([feed.take_late() for feed in self.list_engines() if feed.reads_streams])
 
+    def save_streams(self) -> SavedStreams | None:
+        """What is known of the streams, for a snapshot; None: nothing."""
+        return None
+
     def close(self) -> None:
         for _, lookup in self.opened.values():
             lookup.close()
@@ -197,24 +208,41 @@ class StreamHost:
         return pa.schema([known.field(column) for column in columns])
 
     def run_engine(self, vertices: list[str], inputs: list[pa.Schema]) -> list[pa.Schema]:
-        feed = EngineFeed(self._graph, vertices, inputs, self.feeds, self._lateness_us)
+        feed = self._make_feed(vertices, inputs)
         saved = self._saved.get(vertices[0])
         if saved is not None:
             feed.read_state(saved.header, saved.parts)
         self.feeds |= dict.fromkeys(vertices, feed)
         return feed.schemas
 
+    def _make_feed(self, vertices: list[str], inputs: list[pa.Schema]) -> Feed:
+        plain = {name: feed for name, feed in self.feeds.items() if isinstance(feed, EngineFeed)}
+        return EngineFeed(self._graph, vertices, inputs, plain, self._lateness_us)
+
     def look_up(self, vertex: str, node: TableJoin, rows: pa.Schema) -> pa.Schema:
         lookup = open_lookup(node, self._lookups.get(node.table))
         self.opened[vertex] = (node, lookup)
-        self._others[vertex] = _prepare_table_join(node, rows, lookup)
+        self._others[vertex] = prepare_table_join(node, rows, lookup)
         return self._others[vertex].schema
 
     def run_relational(self, vertex: str, node: PlanNode, inputs: list[pa.Schema]) -> pa.Schema:
-        if isinstance(node, Relation):
-            _refuse_unsupported(self._graph, vertex, node)
+        self._refuse_unsupported(vertex, node)
         self._others[vertex] = prepare_vertex(node, inputs)
         return self._others[vertex].schema
+
+    def _refuse_unsupported(self, vertex: str, node: PlanNode) -> None:
+        """What a continuous query cannot do yet is refused by name."""
+        if not isinstance(node, Relation):
+            return
+        graph = self._graph
+        is_under = any(isinstance(graph.vertices[name], EngineNode) for name in graph.reach(vertex, graph.outputs))
+        if is_under or not is_row_wise_query(node.query, node.inputs):
+            side = "under a pattern or window" if is_under else "over rows that go on for ever"
+            raise NotSupportedYet(
+                f"a join, grouping, sorting or subquery {side} in a continuous query",
+                hint="give the stream a window: FROM s [ROWS 500], FROM s [RANGE 1 HOUR]; columns, expressions, WHERE "
+                "and UNION ALL need none",
+            )
 
 
 def find_states(placed: PlacedGraph, saved: SavedState | None) -> dict[str, SavedEngine]:
@@ -236,25 +264,13 @@ def group_vertices(placed: PlacedGraph, states: Mapping[str, SavedEngine]) -> li
     return groups
 
 
-def _prepare_table_join(node: TableJoin, schema: pa.Schema, lookup: Lookup) -> PreparedVertex:
+def prepare_table_join(node: TableJoin, schema: pa.Schema, lookup: Lookup) -> PreparedVertex:
     made = join_schema(node, schema, lookup.schema)
 
     def run(tables: list[pa.Table]) -> pa.Table:
         return join_table(node, tables[0], lookup).cast(made) if len(tables[0]) else made.empty_table()
 
     return PreparedVertex(run, made)
-
-
-def _refuse_unsupported(graph: QueryGraph, vertex: str, node: Relation) -> None:
-    """What a continuous query cannot do yet is refused by name."""
-    is_under = any(isinstance(graph.vertices[name], EngineNode) for name in graph.reach(vertex, graph.outputs))
-    if is_under or not is_row_wise_query(node.query, node.inputs):
-        side = "under a pattern or window" if is_under else "over rows that go on for ever"
-        raise NotSupportedYet(
-            f"a join, grouping, sorting or subquery {side} in a continuous query",
-            hint="give the stream a window: FROM s [ROWS 500], FROM s [RANGE 1 HOUR]; columns, expressions, WHERE "
-            "and UNION ALL need none",
-        )
 
 
 def _stack_tables(tables: list[pa.Table]) -> pa.Table:

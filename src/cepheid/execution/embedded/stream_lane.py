@@ -135,6 +135,8 @@ def plan_lanes(host: StreamHost) -> dict[str, StreamLane]:
     if len(engines) != 1 or list(host.results) != ["query"] or len(engines[0].vertices) != 1:
         return {}
     (feed,) = engines
+    if not isinstance(feed, EngineFeed):
+        return {}
     behind, streams = _trace_out(host, feed.vertices[0]), feed.streams
     if behind is None or streams is None:
         return {}

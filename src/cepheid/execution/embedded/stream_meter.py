@@ -56,7 +56,7 @@ class StreamMeter:
         beliefs = Beliefs()
         for feed in self._host.list_engines():
             if feed.counts.events and len(feed.vertices) == 1:
-                (digest,) = feed.engine.identity.digests
+                (digest,) = feed.identity.digests
                 beliefs = beliefs.renewed(digest, selectivity=feed.counts.rows / feed.counts.events)
         return beliefs
 

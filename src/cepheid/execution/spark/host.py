@@ -37,6 +37,7 @@ from cepheid.kernel.aggregates.definition import PythonAggregate
 from cepheid.language.catalog import Catalog
 from cepheid.lookups import Database, Table
 from cepheid.placement.placed_graph import PlacedGraph
+from cepheid.schema import CHANGE_COLUMNS
 from cepheid.settings import Settings
 
 
@@ -53,6 +54,12 @@ class SparkInputs:
 def read_inputs(given: Mapping[str, Any], python: Mapping[str, PythonAggregate]) -> SparkInputs:
     """Tables in memory become DataFrames: Spark joins them itself."""
     frames = {name: value for name, value in given.items() if isinstance(value, DataFrame)}
+    for name, frame in frames.items():
+        if any(column in frame.columns for column in CHANGE_COLUMNS):
+            raise NotSupportedYet(
+                f'"{name}", a DataFrame whose rows come and go ({", ".join(CHANGE_COLUMNS)}),',
+                hint="push it to cep.open, which takes rows back; on Spark, give these columns other names",
+            )
     spark = next(iter(frames.values())).sparkSession
     tables = {name: value for name, value in given.items() if isinstance(value, Table)}
     frames |= {name: spark.createDataFrame(table.data) for name, table in tables.items()}

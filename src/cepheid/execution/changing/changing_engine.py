@@ -1,0 +1,402 @@
+"""An engine whose events come and go: a gate, an operator behind it, and a way back.
+
+    changes ─▶ late ones set apart ─▶ held back ─▶ [ log ] ─▶ operator ─▶ rows ─▶ what is new, what is no longer so
+                                                     ▲                               │
+                       base: the operator as it was at the settled horizon ◀─────────┘ rows that no longer change
+
+Two horizons: up to the *present* one the operator has computed; behind the *settled* one nothing changes any more, and
+what is older is late.  Between them lies what can be corrected: the log of events, and the rows that were given out.  A
+retraction, or an event older than the present horizon, takes the engine back: the operator begins again from the base,
+with the corrected log, and what comes out is compared with what was given out.  All corrections of a push are one such
+run.  A retraction of an event that is still held back only cancels it.
+
+How far the two horizons are apart is a matter of patience (`Patience`): without a bound the base is the beginning,
+and all events are kept; if what is waited for and what is corrected are the same, nothing is ever computed twice, and
+the base is the operator itself.  (To go back less far, keep more than one base: each is an operator and the place in
+the log where it stood.)
+
+Events of one time leave the gate together, once their time has passed: corrections may come between any two of them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from cepheid.disorder.gate import Gate, sort_events
+from cepheid.event_time import BEGINNING, END, order_values
+from cepheid.execution.changing.change_rows import CARRIED, GONE, PLACE, ROW, Flags, Int64s, read_flags
+from cepheid.execution.changing.given_rows import GivenRows, OrderRows
+from cepheid.execution.changing.row_identity import EVENT, RowIdentity, mark_finish, name_events, with_identity
+from cepheid.execution.engine import MOST_AT_ONCE, make_operator, unite_schemas, unite_tables
+from cepheid.execution.operator import KeptEvents, Operator
+from cepheid.graph.node import EngineNode
+from cepheid.measurement import Counts
+
+SPARE_EVENTS = 8192  # forgotten events that are not worth starting afresh for
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """wait_us: how long events are held back; bound_us: how old what is corrected may be, None: any age."""
+
+    wait_us: int
+    bound_us: int | None
+
+    @property
+    def corrects(self) -> bool:
+        """May something be computed twice?"""
+        return self.bound_us != self.wait_us
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How the rows of a vertex are read: in order, and by what (None: as they come out)."""
+
+    in_order: bool = False
+    order: OrderRows | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class KeptChanges:
+    """All that an engine knows.  base: None if nothing is settled; log, held: events; rows, past: of each vertex."""
+
+    base: KeptEvents | None
+    log: pa.Table
+    held: pa.Table
+    rows: list[pa.Table]
+    past: list[pa.Table]
+    turns: list[int]
+    places: list[int]
+    present: int
+    settled: int
+    newest: int
+
+
+class ChangingEngine:
+    """Vertices that share an engine; `inputs`: schemas of rows that travel (change_rows.py)."""
+
+    def __init__(
+        self,
+        nodes: list[EngineNode],
+        inputs: list[pa.Schema],
+        digests: list[str],
+        patience: Patience,
+        streams: list[int],
+        reading: Reading,
+    ) -> None:
+        self._nodes = [with_identity(node) for node in nodes]
+        self._order = nodes[0].order
+        self._many = len(inputs) > 1
+        self._patience = patience
+        self.layout = unite_schemas([_event_schema(schema) for schema in inputs], self._many)
+        count = len(inputs)
+        self.gate = Gate([patience.wait_us] * count, False, streams)
+        self.bound = Gate([patience.bound_us or 0] * count, False, streams)  # moves if there is a bound
+        self.counts = Counts()
+        self.late: list[pa.Table] = []
+        self._no_events = self.layout.empty_table()
+        self._held = self._no_events
+        self._logged = [self._no_events]
+        self._live = self._make_operator()
+        self._told = BEGINNING  # the horizon that the operator knows
+        self._base: Operator | None = self._make_operator() if self._moves_base else None
+        self._base_horizon = BEGINNING
+        self._newest = BEGINNING  # time of the last event that is not in the log any more
+        self._needed = 0  # events that were needed when we last looked
+        self.given = [
+            GivenRows(
+                RowIdentity(node, digest), self._cells(schema), reading.in_order, reading.order, not patience.corrects
+            )
+            for node, digest, schema in zip(nodes, digests, self._live.schemas, strict=True)
+        ]
+
+    @property
+    def schemas(self) -> list[pa.Schema]:
+        """Of the rows of each vertex."""
+        return [given.schema for given in self.given]
+
+    @property
+    def _log(self) -> pa.Table:
+        """Events since the base, in order."""
+        if len(self._logged) > 1:
+            self._logged = [pa.concat_tables(self._logged).combine_chunks()]
+        return self._logged[0]
+
+    @_log.setter
+    def _log(self, events: pa.Table) -> None:
+        self._logged = [events]
+
+    # --- time --------------------------------------------------------------------------------------------
+    def see(self, number: int, newest: list[int]) -> None:
+        """The newest times that the streams of an input have told."""
+        self.gate.see(number, newest)
+        self.bound.see(number, newest)
+
+    def follow(self, number: int, floor: int, settled: int) -> None:
+        """No row of an input is about something older: as it looks now, and for good."""
+        self.gate.follow(number, floor)
+        self.bound.follow(number, settled)
+
+    def floor(self) -> int:
+        """No row that is still to come is about an event older than this, unless something is corrected."""
+        return self._live.floor(self._told)
+
+    def settled_floor(self) -> int:
+        """The same, whatever is corrected."""
+        if not self._patience.corrects:
+            return self.floor()
+        return BEGINNING if self._base is None else self._base.floor(self._base_horizon)
+
+    # --- work --------------------------------------------------------------------------------------------
+    def push(self, tables: list[pa.Table], final: bool = False) -> list[pa.Table]:
+        """Take in the changes of each input; give the changes of each vertex.  final: no more will come."""
+        fresh, gone = self._accept(tables)
+        returns = self._cancel(fresh.filter(pa.array(gone))) if gone.any() else False
+        inserts = fresh.filter(pa.array(~gone)) if gone.any() else fresh
+        self._held = pa.concat_tables([self._held, inserts]) if len(inserts) else self._held
+        self.gate.advance()
+        if self._patience.bound_us is not None:
+            self.bound.advance()
+        rows = self._advance(returns, END if final else self.gate.horizon, final)
+        if not final:
+            self._settle()
+            self._forget()
+        self.counts.rows += sum(map(len, rows))
+        self._count_state()
+        return rows
+
+    def keep(self) -> KeptChanges:
+        """A snapshot."""
+        base: KeptEvents | None = None
+        if not self._patience.corrects:
+            base = replace(self._live.keep(self._told), horizon=self._told)
+        elif self._base is not None:
+            base = replace(self._base.keep(self._base_horizon), horizon=self._base_horizon)
+        given = self.given
+        return KeptChanges(
+            base,
+            self._log,
+            self._held,
+            [each.rows for each in given],
+            [each.past for each in given],
+            [each.turn for each in given],
+            [each.last_place for each in given],
+            self._told,
+            self.bound.horizon,
+            self._newest,
+        )
+
+    def restore(self, kept: KeptChanges) -> None:
+        """Go on from a snapshot."""
+        self._held, self._log, self._told, self._newest = kept.held, kept.log, kept.present, kept.newest
+        self.gate.horizon, self.bound.horizon = kept.present, kept.settled
+        if kept.base is not None:
+            self._base_horizon = kept.base.horizon
+            restored = self._rebuild(kept.base)
+            if self._patience.corrects:
+                self._base = restored
+            else:
+                self._live = restored
+        if self._patience.corrects:
+            self._live = self._begin_again()
+            self._step_through(self._live, self._log, self._told, again=True)  # its rows were given out
+        for number, given in enumerate(self.given):
+            given.rows, given.past = kept.rows[number], kept.past[number]
+            given.turn, given.last_place = kept.turns[number], kept.places[number]
+        self._count_state()
+
+    def pick(self, kept: KeptEvents, members: list[int]) -> KeptEvents:
+        """A snapshot of an engine with more vertices, for these of them only."""
+        return replace(kept, partials=self._live.pick(kept.partials, members))
+
+    # --- events in ---------------------------------------------------------------------------------------
+    def _accept(self, tables: list[pa.Table]) -> tuple[pa.Table, Flags]:
+        """The changes that have a place in the order and are not late, as events; bool[n]: is the event taken back?"""
+        fresh = unite_tables([_as_events(table) for table in tables], self.layout, self._many)
+        gone = np.concatenate([read_flags(table.column(GONE)) for table in tables])
+        self.counts.events += len(fresh)
+        times, placed = order_values(fresh.column("_time"))
+        for number in range(1, self._order):
+            _, also = order_values(fresh.column(f"_order{number}"))
+            placed = also if placed is None else placed if also is None else placed & also
+        if placed is not None:
+            self.counts.rejected += int((~placed & ~gone).sum())
+            fresh, times, gone = fresh.filter(pa.array(placed)), times[placed], gone[placed]
+        late = self.bound.find_late(times)
+        if late is not None:
+            self.counts.late += int(late.sum())
+            self.late.append(fresh.filter(pa.array(late)))
+            fresh, gone = fresh.filter(pa.array(~late)), gone[~late]
+        return fresh, gone
+
+    def _cancel(self, retracted: pa.Table) -> bool:
+        """Take events out; was one of them released already?  Those that a new engine never saw are not there."""
+        self._held = self._without(self._held, retracted)
+        log = self._without(self._log, retracted)
+        returns = len(log) < len(self._log)
+        self._log = log
+        return returns
+
+    def _without(self, events: pa.Table, retracted: pa.Table) -> pa.Table:
+        if not len(events) or not len(retracted):
+            return events
+        return events.filter(pc.invert(pc.is_in(self._who(events), value_set=self._who(retracted))))
+
+    def _who(self, events: pa.Table) -> pa.Array:
+        """Who each event is: one stream may be there twice, as two inputs."""
+        rows = events.column(ROW).combine_chunks()
+        if not self._many:
+            return rows
+        return pc.binary_join_element_wise(events.column("_stream").cast(pa.string()).combine_chunks(), rows, ":")
+
+    # --- the operator ------------------------------------------------------------------------------------
+    def _advance(self, returns: bool, horizon: int, final: bool) -> list[pa.Table]:
+        """Release what is due, and compute: onwards, or from the base on if something behind has changed."""
+        times, _ = order_values(self._held.column("_time"))
+        ready = times < horizon
+        released = self._held
+        if ready.all():
+            self._held = self._no_events
+        else:
+            released, self._held = released.filter(pa.array(ready)), self._held.filter(pa.array(~ready))
+            times = times[ready]
+        returns |= len(times) > 0 and int(times.min()) < self._told
+        self._told = self._told if final else max(self._told, horizon)
+        if not returns:
+            released = self._sort(released)
+            rows = self._finish(released) if final else self._step_through(self._live, released, self._told)
+            if self._patience.corrects and len(released):
+                self._logged.append(released)
+            elif len(released):
+                self._newest = max(self._newest, int(times.max()))
+            return [given.add(table) for given, table in zip(self.given, rows, strict=True)]
+        self._log = self._sort(pa.concat_tables([self._log, released])).combine_chunks()
+        self._live = self._begin_again()
+        rows = (
+            self._finish(self._log, again=True)
+            if final
+            else self._step_through(self._live, self._log, self._told, again=True)
+        )
+        return [given.replace(table) for given, table in zip(self.given, rows, strict=True)]
+
+    def _step_through(
+        self, operator: Operator, events: pa.Table, horizon: int, final: bool = False, again: bool = False
+    ) -> list[pa.Table]:
+        """again: the events were counted before."""
+        times, _ = order_values(events.column("_time"))
+        if len(events) <= MOST_AT_ONCE:
+            found = [operator.step(events, times, horizon, final)]
+        else:
+            found = []
+            operator.expect(len(events))
+            for begin in range(0, len(events), MOST_AT_ONCE):
+                piece, moments = events.slice(begin, MOST_AT_ONCE), times[begin : begin + MOST_AT_ONCE]
+                is_last = begin + MOST_AT_ONCE >= len(events)
+                found.append(operator.step(piece, moments, horizon if is_last else int(moments[-1]), final and is_last))
+        dropped = operator.take_dropped()
+        if operator is self._live and not again:
+            self.counts.dropped += dropped
+        return [pa.concat_tables(tables) for tables in zip(*found, strict=True)]
+
+    def _finish(self, events: pa.Table, again: bool = False) -> list[pa.Table]:
+        """What is left: all that events settle, then what the end of the input settles."""
+        times, _ = order_values(events.column("_time"))
+        known, _ = order_values(self._log.column("_time"))
+        newest = max([self._newest, *times[-1:].tolist(), *known[-1:].tolist()])
+        rows = self._step_through(self._live, events, max(self._told, newest + 1), again=again)
+        rest = self._step_through(self._live, self._no_events, END, final=True)
+        return [mark_finish(*parts, newest) for parts in zip(rows, rest, strict=True)]
+
+    def _settle(self) -> None:
+        """Move the base on to where nothing changes any more, once half of the log lies behind that."""
+        floor = self.settled_floor()
+        if not self._patience.corrects:
+            for given in self.given:
+                given.settle_all(floor)
+            return
+        if self._base is None:
+            return
+        times, _ = order_values(self._log.column("_time"))
+        horizon = min(self.bound.horizon, self._told)
+        count = int(np.searchsorted(times, horizon))
+        if horizon <= self._base_horizon or 2 * count < len(times):
+            return
+        rows = self._step_through(self._base, self._log.slice(0, count), horizon, again=True)
+        self._log = self._log.slice(count).combine_chunks()
+        self._base_horizon = horizon
+        self._newest = max([self._newest, *times[:count][-1:].tolist()])
+        for given, table in zip(self.given, rows, strict=True):
+            given.settle(table, self.settled_floor())
+
+    def _begin_again(self) -> Operator:
+        """The operator as it was at the base."""
+        if self._base is None:
+            return self._make_operator()
+        return self._rebuild(replace(self._base.keep(self._base_horizon), horizon=self._base_horizon))
+
+    def _rebuild(self, kept: KeptEvents) -> Operator:
+        times, _ = order_values(kept.table.column("_time"))
+        order = sort_events(times, self._ties(kept.table))
+        operator = self._make_operator()
+        operator.replay(kept, times if order is None else times[order], order)
+        return operator
+
+    def _forget(self) -> None:
+        """Start afresh once most events are no longer needed: the base, and the operator itself where it is the
+        base."""
+        operator, horizon = (self._base, self._base_horizon) if self._patience.corrects else (self._live, self._told)
+        if operator is None or operator.count_kept() <= 2 * self._needed + SPARE_EVENTS:
+            return
+        self._needed = operator.count_needed(horizon)
+        if operator.count_kept() > 2 * self._needed + SPARE_EVENTS:
+            rebuilt = self._rebuild(replace(operator.keep(horizon), horizon=horizon))
+            if self._patience.corrects:
+                self._base, self._live = rebuilt, self._begin_again()
+                self._step_through(self._live, self._log, self._told, again=True)  # its rows were given out
+            else:
+                self._live = rebuilt
+
+    def _sort(self, events: pa.Table) -> pa.Table:
+        if len(events) < 2:
+            return events
+        times, _ = order_values(events.column("_time"))
+        order = sort_events(times, self._ties(events))
+        return events if order is None else events.take(pa.array(order))
+
+    def _ties(self, events: pa.Table) -> list[Int64s]:
+        """What decides between events of one time; in the end, their places."""
+        ties = [order_values(events.column(f"_order{number}"))[0] for number in range(1, self._order)]
+        if self._many:
+            ties = [events.column("_stream").to_numpy(), *ties]
+        return [*ties, events.column("_arrival").to_numpy()]
+
+    @property
+    def _moves_base(self) -> bool:
+        return self._patience.corrects and self._patience.bound_us is not None
+
+    def _make_operator(self) -> Operator:
+        return make_operator(self._nodes, self.layout, self._many, "compiled")
+
+    @staticmethod
+    def _cells(schema: pa.Schema) -> pa.Schema:
+        return pa.schema([field for field in schema if not field.name.startswith("_id.")])
+
+    def _count_state(self) -> None:
+        self.counts.held = len(self._held)
+        self.counts.kept = sum(map(len, self._logged)) if self._patience.corrects else self._live.count_kept()
+
+
+def _event_schema(schema: pa.Schema) -> pa.Schema:
+    own = [field for field in schema if field.name not in CARRIED.names]
+    return pa.schema([*own, (ROW, pa.string()), (EVENT, pa.int64())])
+
+
+def _as_events(table: pa.Table) -> pa.Table:
+    """Rows that travel as events of the layout; what decides ties is their place."""
+    names = [name for name in table.column_names if name not in CARRIED.names]
+    events = table.select([*names, ROW]).append_column(EVENT, name_events(table.column(ROW)))
+    return events.append_column("_arrival", table.column(PLACE))

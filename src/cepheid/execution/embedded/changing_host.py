@@ -1,0 +1,213 @@
+"""The embedded host over streams whose rows come and go, beside others that only grow.
+
+What is over a stream that changes carries who its rows are, and whether they come or go, in columns that users do not
+see (changing/change_rows.py); all else is as in stream_host.py.  The graph of such a host does not change as it runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import pyarrow as pa
+
+from cepheid.errors import InvalidQuery, NotSupportedYet
+from cepheid.execution.changing.change_rows import CARRIED, ROW, ShownChanges, with_carried, without_carried
+from cepheid.execution.changing.changed_evaluations import ChangedEvaluations
+from cepheid.execution.changing.changing_engine import Patience
+from cepheid.execution.embedded.carried_vertex import with_carried_columns
+from cepheid.execution.embedded.changing_feed import ChangingFeed
+from cepheid.execution.embedded.changing_streams import ChangingStreams
+from cepheid.execution.embedded.engine_feed import EngineFeed, Heard
+from cepheid.execution.embedded.row_wise import PreparedVertex, prepare_vertex
+from cepheid.execution.embedded.saved_state import SavedState, SavedStreams
+from cepheid.execution.embedded.stream_host import StreamHost, Tables, find_states, group_vertices, prepare_table_join
+from cepheid.execution.lookup.join_table import open_lookup
+from cepheid.graph.changing import ChangingVertices, count_origins, find_changing, refuse_unstable
+from cepheid.graph.node import PlanNode
+from cepheid.graph.operators import Changes, Source, TableJoin
+from cepheid.graph.read_columns import source_columns
+from cepheid.lookups import Database, Table
+from cepheid.placement.placed_graph import PlacedGraph
+from cepheid.schema import CHANGE_COLUMNS, has_changes, without_changes
+
+
+class ChangingHost(StreamHost):
+    """lateness_us: how long events may be overtaken by others; None: not at all, and changes may be of any age.
+    wait_us: how long events of streams that change are held back, if not as long as that."""
+
+    def __init__(
+        self,
+        schemas: Mapping[str, pa.Schema],
+        lookups: Mapping[str, Table | Database],
+        lateness_us: int | None,
+        wait_us: int | None = None,
+    ) -> None:
+        super().__init__(schemas, lookups, lateness_us or 0)
+        self._bound_us = lateness_us
+        self._wait_us = wait_us
+        self._changing_streams = frozenset(name for name, schema in schemas.items() if has_changes(name, schema))
+        self._ledgers = ChangingStreams(schemas, self._changing_streams)
+        self._changes = ChangingVertices()
+        self._netted: dict[str, ChangedEvaluations] = {}  # by vertex
+        self._shown: dict[str, Callable[[pa.Table], pa.Table]] = {}  # by query: how its rows are told
+
+    def open(self, placed: PlacedGraph, saved: SavedState | None = None) -> dict[str, pa.Schema]:
+        """Vertices that say who their rows are do not share engines with those that need not."""
+        self._changes = find_changing(placed.graph, self._changing_streams)
+        databases = [name for name, table in self._lookups.items() if isinstance(table, Database)]
+        refuse_unstable(placed.graph, self._changes.changing, databases)
+        states = find_states(placed, saved)
+        carried = self._changes.carried
+        groups = [
+            part
+            for group in group_vertices(placed, states)
+            for part in ([v for v in group if v in carried], [v for v in group if v not in carried])
+            if part
+        ]
+        given = self.extend(placed, groups, states)
+        self._open_streams(saved)
+        return {query: self._show_changes(query, schema) for query, schema in given.items()}
+
+    def run(self, tables: Tables, last: bool = False, heard: Heard | None = None) -> dict[str, pa.Table]:
+        """All vertices over what was pushed, or over the end; the rows of each query."""
+        if heard:
+            raise NotSupportedYet("heartbeats beside streams whose rows come and go", hint="push a later event")
+        tables = {name: tables.get(name, schema.empty_table()) for name, schema in self._schemas.items()}
+        made: dict[str, pa.Table] = {}
+        carried = self._changes.carried
+        changes, tables = self._ledgers.read(tables) if carried else ({}, tables)
+        for vertex in self._made:
+            if vertex in self.sources:
+                name, columns = self.sources[vertex]
+                made[vertex] = (changes if vertex in carried else tables)[name].select(columns)
+                continue
+            inputs = [
+                without_carried(made[source]) if source in carried and vertex not in carried else made[source]
+                for source in self._inputs[vertex]
+            ]
+            feed = self.feeds.get(vertex)
+            if feed is None:
+                made[vertex] = self._others[vertex].run(inputs)
+            elif vertex not in made:
+                rows = feed.finish(inputs) if last else feed.push(inputs, tables, {})
+                made.update(zip(feed.vertices, rows, strict=True))
+        if carried and not last and self._bound_us is not None:
+            self._forget_settled()
+        return {
+            query: self._shown[query](made[vertex]) if query in self._shown else made[vertex]
+            for query, vertex in self.results.items()
+        }
+
+    # --- the protocol of hosts ---------------------------------------------------------------------------
+    def read_source(self, vertex: str, node: Source) -> pa.Schema:
+        known = without_changes(self._schemas[node.name])
+        columns = source_columns(self._graph, vertex, known.names)
+        read = pa.schema([known.field(column) for column in columns])
+        if vertex in self._changes.carried:
+            read = with_carried(read)
+        self.sources[vertex] = (node.name, read.names)
+        return read
+
+    def run_engine(self, vertices: list[str], inputs: list[pa.Schema]) -> list[pa.Schema]:
+        return super().run_engine(vertices, self._fit_inputs(vertices[0], inputs))
+
+    def look_up(self, vertex: str, node: TableJoin, rows: pa.Schema) -> pa.Schema:
+        (rows,) = self._fit_inputs(vertex, [rows])
+        if vertex not in self._changes.carried:
+            return super().look_up(vertex, node, rows)
+        table = self._lookups.get(node.table)
+        lookup = open_lookup(node, table)
+        self.opened[vertex] = (node, lookup)
+        carrying = with_carried_columns(node)
+        assert isinstance(carrying, TableJoin), "it stays what it is"
+        self._others[vertex] = _refuse_refreshed(prepare_table_join(carrying, rows, lookup), node, table)
+        return self._others[vertex].schema
+
+    def run_relational(self, vertex: str, node: PlanNode, inputs: list[pa.Schema]) -> pa.Schema:
+        inputs = self._fit_inputs(vertex, inputs)
+        if vertex not in self._changes.carried:
+            return super().run_relational(vertex, node, inputs)
+        self._refuse_unsupported(vertex, node)
+        if isinstance(node, Changes):
+            self._netted[vertex] = netted = ChangedEvaluations(node, self._graph.digests[vertex], inputs[0])
+            self._others[vertex] = PreparedVertex(lambda tables: netted.push(tables[0]), netted.schema)
+        else:
+            self._others[vertex] = prepare_vertex(with_carried_columns(node), inputs)
+        return self._others[vertex].schema
+
+    # --- rows that come and go ---------------------------------------------------------------------------
+    def save_streams(self) -> SavedStreams | None:
+        """What is known of the streams, for a snapshot; None if none of them changes."""
+        return SavedStreams(*self._ledgers.write_state()) if self._changes.carried else None
+
+    def _fit_inputs(self, vertex: str, inputs: list[pa.Schema]) -> list[pa.Schema]:
+        """What a vertex reads: whether rows go as well as come, only those know that may see it."""
+        if vertex in self._changes.carried:
+            return inputs
+        return [pa.schema([field for field in schema if field.name not in CARRIED.names]) for schema in inputs]
+
+    def _make_feed(self, vertices: list[str], inputs: list[pa.Schema]) -> EngineFeed | ChangingFeed:
+        if vertices[0] not in self._changes.carried:
+            return super()._make_feed(vertices, inputs)
+        lateness_us = self._lateness_us
+        patience = Patience(lateness_us, lateness_us)
+        if vertices[0] in self._changes.changing:
+            patience = Patience(lateness_us if self._wait_us is None else self._wait_us, self._bound_us)
+        return ChangingFeed(self._graph, vertices, inputs, self.feeds, patience)
+
+    def _open_streams(self, saved: SavedState | None) -> None:
+        if not self._changes.carried:
+            return
+        feeds = {name: feed for name, feed in self.feeds.items() if isinstance(feed, ChangingFeed)}
+        self._ledgers.open(self._graph, self._changes.carried, feeds, self._bound_us is not None)
+        if saved is not None and saved.streams is not None:
+            self._ledgers.read_state(saved.streams.header, saved.streams.parts)
+        for vertex, netted in self._netted.items():
+            netted.fill(self._rerun(self._graph.inputs(vertex)[0]))
+
+    def _show_changes(self, query: str, schema: pa.Schema) -> pa.Schema:
+        """The schema of a query's rows as users see them."""
+        vertex = self.results[query]
+        if vertex not in self._changes.carried:
+            return schema
+        if vertex not in self._changes.changing:
+            self._shown[query] = without_carried
+            return pa.schema([field for field in schema if field.name not in CARRIED.names])
+        taken = [name for name in schema.names if name in CHANGE_COLUMNS]
+        if taken:
+            hint = f"{', '.join(CHANGE_COLUMNS)} are put in front of the rows: call it something else"
+            raise InvalidQuery(f'the query "{query}" has a column "{taken[0]}"', hint=hint)
+        streams, has_made = count_origins(self._graph, vertex)
+        known = None if has_made or len(streams) > 1 else self._schemas[streams.pop()].field("_match").type
+        shown = ShownChanges(schema, known)
+        self._shown[query] = shown.show
+        return shown.schema
+
+    def _rerun(self, vertex: str) -> pa.Table:
+        """The rows that may still change, of a vertex between an engine and those who compare evaluations."""
+        feed = self.feeds.get(vertex)
+        if feed is not None:
+            assert isinstance(feed, ChangingFeed), "below what changes, all is carried"
+            return feed.engine.given[feed.vertices.index(vertex)].show()
+        return self._others[vertex].run([self._rerun(source) for source in self._graph.inputs(vertex)])
+
+    def _forget_settled(self) -> None:
+        self._ledgers.forget()
+        for vertex, netted in self._netted.items():
+            netted.keep_only(self._rerun(self._graph.inputs(vertex)[0]).column(ROW))
+
+
+def _refuse_refreshed(prepared: PreparedVertex, node: TableJoin, table: Table | Database | None) -> PreparedVertex:
+    """A row that is taken back must find what it found when it came."""
+    assert isinstance(table, Table), "databases were refused before"
+    content = table.data
+
+    def run(tables: list[pa.Table]) -> pa.Table:
+        if table.data is not content:
+            raise NotSupportedYet(
+                f'a refresh of the table "{node.table}", joined with a stream that takes rows back,',
+                hint="open the query anew with the new table",
+            )
+        return prepared.run(tables)
+
+    return PreparedVertex(run, prepared.schema)
