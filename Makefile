@@ -63,6 +63,7 @@ $(VENV)/.installed: pyproject.toml $(VENV)/.created
 		$(PIP_INSTALL) --no-build-isolation --editable '.[test,java]' && $(FIND_JAVA); }
 	@echo "Compiling the kernels (a minute or two, once)"
 	@$(BIN)/python -c 'from cepheid.kernel.compiled.warm_up import compile_kernels; compile_kernels()'
+	@$(BIN)/python -c 'from cepheid.execution.embedded.warm_up import compile_lanes; compile_lanes()'
 	@$(BIN)/python -c 'from cepheid.simulation.compiled.warm_up import compile_engine; compile_engine()'
 	@touch $@
 

@@ -113,7 +113,7 @@ class SharedChain:
         engine = part.engines[level]
         engine.restore(replace(engine.keep(), arrivals=self._arrivals[level]))
         self._arrivals[level] += sum(map(len, inputs))
-        rows = engine.push(inputs, engine.horizon if horizon is None else horizon)
+        rows = engine.push(inputs, engine.gate.horizon if horizon is None else horizon)
         return rows[0] if horizon is not None else pa.concat_tables([rows[0], engine.finish()[0]])
 
     def _spread(self, tables: dict[str, pa.Table]) -> list[dict[str, pa.Table]]:

@@ -101,6 +101,7 @@ def _find_java() -> tuple[str | None, str]:
 
 
 def _compile_kernels() -> str:
+    from cepheid.execution.embedded.warm_up import compile_lanes
     from cepheid.kernel.compiled.warm_up import compile_kernels
     from cepheid.simulation.compiled.warm_up import compile_engine
 
@@ -108,6 +109,7 @@ def _compile_kernels() -> str:
         typer.echo("Compiling the kernels (the first time takes a minute or two) ...", err=True)
     began = time.perf_counter()
     compile_kernels()
+    compile_lanes()
     compile_engine()
     return f"ready in {time.perf_counter() - began:.1f} s"
 
