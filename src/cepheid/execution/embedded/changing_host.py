@@ -35,6 +35,8 @@ class ChangingHost(StreamHost):
     """lateness_us: how long events may be overtaken by others; None: not at all, and changes may be of any age.
     wait_us: how long events of streams that change are held back, if not as long as that."""
 
+    may_take_short_way = False
+
     def __init__(
         self,
         schemas: Mapping[str, pa.Schema],

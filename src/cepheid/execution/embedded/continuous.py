@@ -19,7 +19,6 @@ import pyarrow as pa
 
 from cepheid.errors import EmptyStateWarning, InvalidInput
 from cepheid.event_time import in_microseconds, read_moment
-from cepheid.execution.embedded.changing_host import ChangingHost
 from cepheid.execution.embedded.feed import Feed
 from cepheid.execution.embedded.saved_state import (
     OnChange,
@@ -62,7 +61,7 @@ class ContinuousQuery:
         saved = None if snapshot is None else SavedState.read(snapshot)
         self.restored = Restored() if saved is None else saved.compare(list_stateful(self._graph), on_change)
         self._result_schemas = self._host.open(placed, saved)
-        has_lanes = not several and not isinstance(self._host, ChangingHost)
+        has_lanes = self._host.may_take_short_way and not several
         self._short = plan_lanes(self._host) if has_lanes else {}  # by stream: a short way for a few events
         self._feeds: list[Feed] = []
         self._finished = False
@@ -182,5 +181,7 @@ def make_host(
 ) -> StreamHost:
     if not any(has_changes(name, schema) for name, schema in schemas.items()):
         return StreamHost(schemas, lookups, lateness_us or 0)
+    from cepheid.execution.embedded.changing_host import ChangingHost
+
     wait_us = None if settings.wait is None else in_microseconds(settings.wait)
     return ChangingHost(schemas, lookups, lateness_us, wait_us)

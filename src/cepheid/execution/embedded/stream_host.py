@@ -11,11 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from cepheid.errors import NotSupportedYet
-from cepheid.execution.embedded.changing_feed import ChangingFeed
 from cepheid.execution.embedded.engine_feed import EngineFeed, Heard, is_read_by_engines
 from cepheid.execution.embedded.row_wise import PreparedVertex, prepare_vertex
 from cepheid.execution.embedded.saved_state import SavedEngine, SavedState, SavedStreams
@@ -33,15 +33,21 @@ from cepheid.measurement import Counts
 from cepheid.placement.placed_graph import PlacedGraph
 
 Tables = Mapping[str, pa.Table]
-Feed = EngineFeed | ChangingFeed
+
+if TYPE_CHECKING:  # what streams that only grow do not need is not loaded for them
+    from cepheid.execution.embedded.changing_feed import ChangingFeed
+
+    Feed = EngineFeed | ChangingFeed
 
 
 class StreamHost:
     """Rows are schemas while a graph is walked, Arrow tables at each push.
 
     reads_whole: streams are read with all their columns, so that the schemas of vertices do not change when the graph
-    does; else with those that are needed.
+    does; else with those that are needed.  may_take_short_way: see stream_lane.py.
     """
+
+    may_take_short_way = True
 
     def __init__(
         self,

@@ -6,15 +6,9 @@ from typing import Protocol
 
 import pyarrow as pa
 
-from cepheid.execution.join_operator import JoinOperator
 from cepheid.execution.lane.few_rows import FewRows
 from cepheid.execution.lane.intake import Intake
-from cepheid.execution.lane.join_lane import open_join_lane
-from cepheid.execution.lane.pattern_lane import open_pattern_lane
-from cepheid.execution.lane.window_lane import open_window_lane
 from cepheid.execution.operator import Operator
-from cepheid.execution.pattern_operator import PatternOperator
-from cepheid.execution.window_operator import WindowOperator
 from cepheid.kernel.columns import Interner
 
 
@@ -35,11 +29,18 @@ class OperatorLane(Protocol):
 
 
 def open_lane(operator: Operator, layout: pa.Schema) -> OperatorLane | None:
-    """None: this one has no lane."""
-    if isinstance(operator, PatternOperator):
-        return open_pattern_lane(operator, layout)
-    if isinstance(operator, WindowOperator):
-        return open_window_lane(operator, layout)
-    if isinstance(operator, JoinOperator):
-        return open_join_lane(operator, layout)
+    """None: this one has no lane.  Kinds are told by their names, so that a pattern does not load what windows need."""
+    match type(operator).__name__:
+        case "PatternOperator":
+            from cepheid.execution.lane.pattern_lane import open_pattern_lane
+
+            return open_pattern_lane(operator, layout)  # type: ignore[arg-type]
+        case "WindowOperator":
+            from cepheid.execution.lane.window_lane import open_window_lane
+
+            return open_window_lane(operator, layout)  # type: ignore[arg-type]
+        case "JoinOperator":
+            from cepheid.execution.lane.join_lane import open_join_lane
+
+            return open_join_lane(operator, layout)  # type: ignore[arg-type]
     return None
