@@ -62,12 +62,10 @@ def measure_latency(rate_per_s: int, seconds: float) -> dict[str, Any]:
         found[name] = {
             **paced,
             **{f"unpaced_{name}": value for name, value in unpaced.items()},
-            "events_per_s": {
-                "in pushes of 100": _measure_hundreds(query, table),
-                "one by one, push": _measure_singles(query, table.slice(0, events // 4)),
-                "one by one, feed": _measure_feed(query, table, size=1),
-                "100 by 100, feed": _measure_feed(query, table, size=HUNDREDS),
-            },
+            "pushes_of_100_per_s": _measure_hundreds(query, table),
+            "single_pushes_per_s": _measure_singles(query, table.slice(0, events // 4)),
+            "single_fed_per_s": _measure_feed(query, table, size=1),
+            "fed_by_100_per_s": _measure_feed(query, table, size=HUNDREDS),
             "first_push_s": min(_measure_first_push(query) for _ in range(3)),
         }
     return {
