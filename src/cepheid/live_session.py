@@ -40,8 +40,10 @@ from cepheid.execution.embedded.stream_host import StreamHost, group_vertices
 from cepheid.execution.embedded.stream_inputs import StreamInputs
 from cepheid.execution.embedded.stream_meter import StreamMeter
 from cepheid.execution.engine import Engine
+from cepheid.execution.sinks.growing_files import GrowingFileSink
 from cepheid.execution.sinks.kinds import open_sink
 from cepheid.execution.sinks.sink import Sink
+from cepheid.execution.sinks.whole_files import WholeFileSink
 from cepheid.execution.sources.kinds import open_source
 from cepheid.execution.sources.source import Source
 from cepheid.graph.attributes import Beliefs
@@ -50,6 +52,8 @@ from cepheid.lookups import Aggregate, Database, Table
 from cepheid.measurement import Counts, Observation
 from cepheid.schema import has_changes, read_schema
 from cepheid.session_inputs import check_on_change, make_catalog, read_lateness
+
+FILE_SINKS = (WholeFileSink, GrowingFileSink)  # whose columns cannot change
 
 
 @dataclass(frozen=True, slots=True)
@@ -342,6 +346,7 @@ class Session:
                 self.send(name, sink)
             except Exception:
                 self._retire(name)
+                del self._retired[name]
                 raise
         if fate is not None:
             self._restored[name] = fate
@@ -411,7 +416,15 @@ class Session:
             label, digest = labels[vertex], digests[vertex]
             if old is not None and label not in self._shared.keys and digest in old.labels:
                 states[label] = SavedEngine(*self._host.feeds[old.labels[digest]].write_state())
+        answer = self._host.results.get(name)
         schema = self._host.extend(placed, group_vertices(placed, states), states)[name]
+        if old is not None and isinstance(old.sink, FILE_SINKS) and schema != old.no_rows.schema:
+            self._host.drop([], [label for label in keys if label not in self._shared.keys])
+            assert answer is not None, "the query runs"
+            self._host.results[name] = answer
+            was, now = ", ".join(old.no_rows.schema.names), ", ".join(schema.names)
+            hint = "columns and types stay, or it is retired and deployed anew with a file of its own"
+            raise InvalidInput(f'the file of "{name}" has other columns: {was}, and now {now}', hint=hint)
         before = self._shared.of.get(name, [])
         self._shared.add(name, placed, keys)
         self._host.drop([], self._shared.release(before))
@@ -447,14 +460,21 @@ class Session:
 
     # --- rows --------------------------------------------------------------------------------------------
     def _give_out(self, rows: Mapping[str, pa.Table]) -> dict[str, pa.Table]:
+        """A sink that fails does not keep rows from the others; what it raised is raised in the end."""
         given: dict[str, pa.Table] = {}
+        failed: Exception | None = None
         for name, deployed in self._deployed.items():
             found = rows.get(name, deployed.no_rows)
             self.rows_given[name] += len(found)
             if deployed.sink is None:
                 given[name] = found
             elif len(found):
-                deployed.sink.write(found)
+                try:
+                    deployed.sink.write(found)
+                except Exception as problem:  # noqa: BLE001 (whatever a sink raises)
+                    failed = failed or problem
+        if failed is not None:
+            raise failed
         return given
 
     def _find(self, name: str) -> Deployed:

@@ -187,10 +187,42 @@ def test_rows_go_to_sinks(session: cep.Session, tmp_path: Path) -> None:
     assert pa.concat_tables(seen).column("delay").to_pylist() == [1.0, 2.0]
 
 
+def test_a_query_that_no_longer_fits_its_file_is_refused_and_nothing_changes(
+    session: cep.Session, tmp_path: Path
+) -> None:
+    session.deploy("file", AVERAGE, sink=str(tmp_path / "average.parquet"))
+    session.deploy("given", AVERAGE)
+    session.push(buses=events(1.0))
+    before = set(session._host._made)
+    with pytest.raises(InvalidInput, match='the file of "file" has other columns'):
+        session.alter("file", "SELECT bus FROM buses WHERE delay > 0")
+    assert set(session._host._made) == before
+    assert session.push(buses=events(3.0, at=1))["given"].column("delay").to_pylist() == [2.0]
+    session.alter("file", AVERAGE.replace("ROWS 3", "ROWS 2"))
+    session.push(buses=events(9.0, at=2))
+    session.finish()
+    assert pq.read_table(tmp_path / "average.parquet").column("delay").to_pylist() == [1.0, 2.0, 9.0]
+
+
+def test_a_sink_that_fails_does_not_keep_rows_from_others(session: cep.Session) -> None:
+    seen: list[pa.Table] = []
+
+    def fail(table: pa.Table) -> None:
+        raise OSError(f"no room for {len(table)} rows")
+
+    session.deploy("failing", AVERAGE, sink=fail)
+    session.deploy("function", AVERAGE, sink=seen.append)
+    with pytest.raises(OSError, match="no room for 2 rows"):
+        session.push(buses=events(1.0, 3.0))
+    assert pa.concat_tables(seen).column("delay").to_pylist() == [1.0, 2.0]
+
+
 def test_an_unknown_sink_leaves_no_query(session: cep.Session) -> None:
     with pytest.raises(CepheidError):
         session.deploy("average", AVERAGE, sink="average.unknown")
     assert session.queries == {}
+    with pytest.raises(InvalidInput, match="there was no query"):
+        session.apply(Deploy(name="average"))
 
 
 def test_sources_are_read_to_their_end(tmp_path: Path) -> None:
