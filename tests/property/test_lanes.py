@@ -5,11 +5,13 @@ from __future__ import annotations
 import sys
 import warnings
 from collections import Counter
+from decimal import Decimal
 from pathlib import Path
 from random import Random
 from typing import Any
 
 sys.path.append(str(Path(__file__).parent))  # the random queries lie beside this file
+import numpy as np
 import pyarrow as pa
 import pytest
 from random_events import SCHEMA, make_events, shuffle_events
@@ -196,6 +198,21 @@ def test_what_is_no_event_is_refused_with_a_hint(event: Any) -> None:
     assert refused.value.hint
     assert query.counts.events == 0, "nothing has happened"
     assert feed.push([(1, 1), (1, 2)]) == [(_time(1),)]
+
+
+@pytest.mark.parametrize(
+    "event", [(True, 1.5, 1), (1, True, 1), (1, Decimal("1.5"), 1), (1, 2, True), (np.int64(1), np.float32(1.5), 1)]
+)
+def test_odd_numbers_are_the_same_in_every_lane(event: Any) -> None:
+    """With a null in the event before it, a feed goes through Arrow."""
+    text = "SELECT sum(i) AS i, sum(f) AS f, max(ts) AS t FROM s [ORDER BY ts ROWS 9]"
+    table = pa.table(
+        {"i": pa.array([], pa.int32()), "f": pa.array([], pa.float64()), "ts": pa.array([], pa.timestamp("us"))}
+    )
+    short, long = (open_quietly(text, {"s": table}).feed("s") for _ in range(2))
+    assert short.push((None, 0.0, 0)) == long.push((None, 0.0, 0))
+    alone, beside_a_null = short.push(event), long.push([event, (None, None, 2)])
+    assert alone == beside_a_null[:1]
 
 
 def _time(microseconds: int) -> Any:

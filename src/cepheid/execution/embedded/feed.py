@@ -13,6 +13,7 @@ import struct
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from itertools import chain
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -93,8 +94,10 @@ class Feed:
             if pa.types.is_timestamp(field.type):
                 values = tuple(value if value is None else in_microseconds(value, field.type) for value in values)
                 return pa.array(values, pa.int64()).view(pa.timestamp("us", field.type.tz)).cast(field.type, safe=False)
-            if pa.types.is_integer(field.type) and any(isinstance(value, float) for value in values):
-                raise TypeError("a whole number is wanted")  # Arrow would cut it
+            if pa.types.is_integer(field.type):  # what Python takes for a whole number, as packing does
+                values = tuple(value if value is None else index(value) for value in values)
+            elif pa.types.is_floating(field.type):
+                values = tuple(value if value is None else _read_float(value) for value in values)
             return pa.array(values, field.type)
         except (pa.ArrowException, TypeError, ValueError, OverflowError) as problem:
             raise InvalidInput(
@@ -108,7 +111,7 @@ def in_microseconds(value: Any, arrow_type: pa.DataType) -> int:
     if type(value) is int:
         return value
     if not isinstance(value, datetime):
-        raise TypeError(f"{value!r} is neither a datetime nor a number of microseconds")
+        return index(value)
     span = value - (_EPOCH if value.tzinfo is None else _EPOCH_UTC)
     if value.tzinfo is not None and arrow_type.tz is None:
         raise TypeError(f"{value!r} has a time zone, the column has none")
@@ -229,6 +232,12 @@ class _Packer:
 
 def _leave_out(value: Any) -> int:  # noqa: ARG001 (a column that nobody reads)
     return 0
+
+
+def _read_float(value: Any) -> float:
+    if isinstance(value, str | bytes):
+        raise TypeError(f"{value!r} is no number")
+    return float(value)
 
 
 def _read_flag(value: Any) -> bool:
