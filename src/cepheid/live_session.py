@@ -51,7 +51,7 @@ from cepheid.language.catalog import Catalog
 from cepheid.lookups import Aggregate, Database, Table
 from cepheid.measurement import Counts, Observation
 from cepheid.schema import has_changes, read_schema
-from cepheid.session_inputs import check_on_change, make_catalog, read_lateness
+from cepheid.session_inputs import check_engines, check_on_change, make_catalog, read_lateness
 
 FILE_SINKS = (WholeFileSink, GrowingFileSink)  # whose columns cannot change
 
@@ -372,8 +372,7 @@ class Session:
         """Those vertices that are named must be such that several engines can share them; of all, those that are."""
         if action.machine:
             raise NotSupportedYet("scaling a machine of a session", hint="name a query and a vertex, or neither")
-        if action.engines < 1:
-            raise InvalidInput(f"{action.engines} engines cannot run a query", hint="give 1 or more")
+        check_engines(action.engines)
         with self._running:
             if action.vertex:
                 self._find_engine(action.query, action.vertex).scale(action.engines)

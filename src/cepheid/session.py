@@ -14,7 +14,14 @@ from cepheid.compiler import Query, check_bounded, compile_query, explain_compil
 from cepheid.errors import InvalidInput, RejectedEventsWarning
 from cepheid.lookups import Aggregate, Database, Table
 from cepheid.schema import read_schema, read_table
-from cepheid.session_inputs import check_on_change, make_catalog, part_lookups, read_aggregates, read_lateness
+from cepheid.session_inputs import (
+    check_engines,
+    check_on_change,
+    make_catalog,
+    part_lookups,
+    read_aggregates,
+    read_lateness,
+)
 from cepheid.settings import Settings
 
 if TYPE_CHECKING:
@@ -42,8 +49,8 @@ def sql(
     there are cores, if the tables are large enough for it to pay.
     """
     settings = _settings(lateness, strict, key_groups)
-    if engines is not None and engines < 1:
-        raise InvalidInput(f"engines is {engines}", hint="give 1 or more, or leave it out: all cores")
+    if engines is not None:
+        check_engines(engines)
     if _on_spark(tables):
         from cepheid.execution.spark.host import read_inputs, run_on_spark
 

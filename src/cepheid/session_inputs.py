@@ -15,6 +15,7 @@ from cepheid.execution.lookup.database import read_database_schema
 from cepheid.language.catalog import Catalog
 from cepheid.lookups import Aggregate, Database, Table
 from cepheid.schema import has_changes, without_changes
+from cepheid.settings import KEY_GROUPS
 
 
 def part_lookups(given: Mapping[str, Any]) -> tuple[dict[str, Table | Database], dict[str, Any]]:
@@ -66,3 +67,12 @@ def check_on_change(on_change: OnChange) -> OnChange:
     if on_change not in ("refuse", "restart"):
         raise InvalidInput(f'on_change is "{on_change}"', hint='"refuse" or "restart"')
     return on_change
+
+
+def check_engines(engines: int) -> int:
+    """How many engines share the key groups: no more than there are."""
+    if type(engines) is not int or not 1 <= engines <= KEY_GROUPS:
+        raise InvalidInput(
+            f"engines is {engines!r}", hint=f"give 1 to {KEY_GROUPS}, which is how many key groups there are"
+        )
+    return engines

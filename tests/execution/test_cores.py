@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -144,3 +145,10 @@ def test_key_groups_are_shared_out_by_their_events() -> None:
 )
 def test_explain_tells_what_is_split_among_cores(query: str, told: str) -> None:
     assert told in cep.explain(query, step="placed", events=EVENTS)
+
+
+@pytest.mark.parametrize("engines", [0, -1, 65, 1000, True, 1.5, "2"])
+def test_a_wrong_number_of_engines_is_refused(engines: Any) -> None:
+    with pytest.raises(cep.CepheidError, match="engines is") as refused:
+        cep.sql("SELECT 1 AS one", engines=engines)
+    assert refused.value.hint

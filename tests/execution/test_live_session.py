@@ -164,7 +164,7 @@ def test_what_cannot_be_scaled_is_named(session: cep.Session) -> None:
     vertices = {each.query: each.vertex for each in session.observe().vertices if each.vertex.startswith("window")}
     with pytest.raises(NotSupportedYet, match="more than one engine"):
         session.apply(cep.Scale(engines=2, query="whole", vertex=vertices["whole"]))
-    with pytest.raises(InvalidInput, match="0 engines"):
+    with pytest.raises(InvalidInput, match="engines is 0"):
         session.apply(cep.Scale(engines=0))
     with pytest.raises(InvalidInput, match="no vertex"):
         session.apply(cep.Scale(engines=2, query="whole", vertex="window_9"))
