@@ -55,6 +55,15 @@ PLAIN = (
     "SELECT s, sum(f) AS m FROM s [ORDER BY ts RANGE 3 SECONDS] GROUP BY s",
     "SELECT w, max(i) AS m, median(f) AS d FROM s [ORDER BY ts ROWS 5 SLIDE 1] GROUP BY w",
     (
+        "SELECT k, stddev(f) AS d, var_pop(f) AS v, sum(i) AS t, avg(i) AS m, count(*) AS n, count(f) AS nf "
+        "FROM s [ORDER BY ts ROWS 6] GROUP BY k"
+    ),
+    (
+        "SELECT s, min(f) AS least, max_by(i, f) AS best, min(at) AS early, percentile_disc(0.3) WITHIN GROUP "
+        "(ORDER BY i) AS p, percentile_cont(0.7) WITHIN GROUP (ORDER BY i) AS q FROM s [ORDER BY ts RANGE 2 SECONDS] "
+        "GROUP BY s"
+    ),
+    (
         "SELECT x.w AS w, x.i AS i, y.f AS f FROM s [ORDER BY ts ROWS 6] AS x, t [ORDER BY ts RANGE 3 SECONDS] AS y "
         "WHERE x.k = y.k"
     ),
@@ -217,6 +226,56 @@ def test_odd_numbers_are_the_same_in_every_lane(event: Any) -> None:
 
 def _time(microseconds: int) -> Any:
     return pa.scalar(microseconds, pa.timestamp("us")).as_py()
+
+
+def test_a_sum_that_leaves_64_bits_is_refused_in_small_pushes() -> None:
+    query = cep.open("SELECT sum(i) AS t FROM s [ROWS 3]", s={"i": "bigint", "ts": "timestamp"})
+    feed = query.feed("s")
+    assert feed.push((2**62, 1)) == [(2**62,)]
+    with pytest.raises(CepheidError, match="64 bits"):
+        feed.push((2**62, 2))
+
+
+def test_many_events_that_one_event_lets_go() -> None:
+    """More than a push takes in at once: they wait for the other stream, and then go together."""
+    text = "SELECT x.i AS i, y.i AS j FROM s [ROWS 5000] AS x, t [ROWS 5000] AS y WHERE x.i = y.i"
+    query = cep.open(text, s={"i": "int", "ts": "timestamp"}, t={"i": "int", "ts": "timestamp"})
+    first, second = query.feed("s"), query.feed("t")
+    for number in range(1500):
+        assert first.push((number, number)) == []
+    assert second.push((3, 3)) == []
+    assert second.push((-1, 5000)) == [(3, 3)]
+    assert first.push((-1, 6000)) == []
+    assert second.push((-2, 7000)) == []
+    assert first.push((-3, 8000)) == [(-1, -1)]
+    assert (query.counts.events, query.counts.rows) == (1505, 2)
+
+
+def test_what_is_counted_does_not_depend_on_when_one_asks() -> None:
+    text = "SELECT i, avg(f) AS m FROM s [ROWS 4] GROUP BY i"
+    told = []
+    for asks in (False, True):
+        query = cep.open(text, s={"i": "int", "f": "double", "ts": "timestamp"})
+        feed = query.feed("s")
+        for number in range(2500):
+            feed.push((number % 3, float(number), number))
+            if asks:
+                assert query.counts.events == number + 1
+        told.append(query.counts.as_dict())
+    assert told[0] == told[1]
+    assert told[0]["rows"] == 2500
+
+
+def test_events_are_forgotten_though_they_come_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine, "SPARE_EVENTS", 100)
+    query = cep.open("SELECT max(i) AS m FROM s [ROWS 10]", s={"i": "int", "ts": "timestamp"})
+    feed = query.feed("s")
+    kept = []
+    for number in range(6000):
+        assert feed.push((number, number)) == [(number,)]
+        if number % 100 == 0:
+            kept.append(query.counts.kept)
+    assert max(kept) < 1500
 
 
 def test_feed_of_a_stream_that_is_not_there_is_refused() -> None:

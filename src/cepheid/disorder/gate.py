@@ -66,6 +66,22 @@ class Gate:
         """Does the horizon follow the newest event of a single stream, so that events in order wait for nothing?"""
         return self.ties_by_arrival and self._delays_us == [0] and len(self.newest[0]) == 1
 
+    def tell(self) -> list[tuple[int, int, int]] | None:
+        """Of each input the newest time, how far it has come, and how late its events may be; None: one is made of
+        several streams."""
+        if any(len(newest) != 1 for newest in self.newest):
+            return None
+        told = zip(self.newest, self._reached, self._delays_us, strict=True)
+        return [(newest[0], reached, delay) for newest, reached, delay in told]
+
+    def learn(self, newest: list[int], horizon: int, arrivals: int) -> None:
+        """What somebody knows who was told and has seen events since: the newest time of each input, the horizon, and
+        how many events have arrived."""
+        for number, time in enumerate(newest):
+            self.see(number, [time])
+        self.horizon = max(self.horizon, horizon)
+        self.arrivals = arrivals
+
     def pass_by(self, time: int, count: int) -> None:
         """So many events of the single stream have gone past in order, the last of them at this time."""
         self.horizon = self._reached[0] = self.newest[0][0] = time

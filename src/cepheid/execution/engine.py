@@ -33,9 +33,9 @@ from cepheid.placement.core_split import ONE_CORE, split_among_cores
 
 if TYPE_CHECKING:  # loaded with the kernels, when it is needed
     from cepheid.execution.lane.engine_lane import EngineLane
-    from cepheid.execution.lane.few_rows import FewRows
 
 MOST_FEW = 512  # events that take the way for a few
+MOST_AHEAD = 1024  # events that go that way before everybody is told of them
 MOST_AT_ONCE = 1_048_576  # events that an operator is given at once
 SPARE_EVENTS = 8192  # forgotten events that are not worth starting afresh for
 
@@ -97,6 +97,7 @@ class Engine:
         """few: events will come a few at a time as well."""
         self._few = few and twin == "compiled" and nodes[0].order == 1
         self._lane: EngineLane | None = None
+        self._ready: EngineLane | None = None  # the lane, if it can be used as it is
         self._came_otherwise = False  # have events come in large batches since the lane was last used?
         self._nodes = nodes
         self._engines = engines
@@ -107,13 +108,33 @@ class Engine:
         self._inputs = inputs
         self._layout = unite_schemas(inputs, self._many)
         self._no_events = self._layout.empty_table()
-        self.counts = Counts()
-        self.gate = Gate(delays_us or [0] * len(inputs), not self._many and self._order == 1, streams)
+        self._counts = Counts()
+        self._gate = Gate(delays_us or [0] * len(inputs), not self._many and self._order == 1, streams)
         self._needed = 0  # events that were needed when we last looked
         self._held_table = self._no_events
         self.late: list[pa.Table] = []
         self._operator = self._make_operator()
         self._no_rows = [schema.empty_table() for schema in self._operator.schemas]
+
+    @property
+    def gate(self) -> Gate:
+        self._settle()
+        return self._gate
+
+    @property
+    def counts(self) -> Counts:
+        self._settle()
+        return self._counts
+
+    @counts.setter
+    def counts(self, counts: Counts) -> None:
+        assert self._lane is None, "a lane has counts of its own"
+        self._counts = counts
+
+    @property
+    def operator(self) -> Operator:
+        self._settle()
+        return self._operator
 
     @property
     def layout(self) -> pa.Schema:
@@ -142,19 +163,21 @@ class Engine:
         if lane is None:
             return None
         if lane.holding is None:
-            rows = lane.push_columns(tables[0].columns, len(tables[0]), horizon)
+            outcome = lane.push_columns(tables[0].columns, len(tables[0]), horizon)
+            if outcome <= 0:
+                return None
         else:
             for number, table in enumerate(tables):
                 if lane.hold_columns(number, table.columns, len(table)) is None:
                     return self._push_rest(tables, number, horizon)
-            rows = self.release_few(horizon)
-            if rows is None:
+            self._gate.advance(horizon)
+            released = lane.release()
+            if released is None:
                 return self._push_rest(tables, len(tables), horizon)
-        if rows is None:
-            return None
-        self.settle_few(rows)
-        empty = self._no_rows
-        return [none if found is None else found.as_table() for found, none in zip(rows, empty, strict=True)]
+            outcome = released
+        rows = lane.take(outcome)
+        self.look_after_lane()
+        return self._no_rows if rows is None else [rows.as_table()]
 
     @property
     def inputs(self) -> list[pa.Schema]:
@@ -167,35 +190,31 @@ class Engine:
         self.gate.advance(horizon)
         return self._release(fresh, final=False)
 
-    def release_few(self, horizon: int = BEGINNING) -> list[FewRows | None] | None:
-        """Let those go that wait in the lane and need not any longer; None: they must go the other way."""
-        lane = self._lane
-        assert lane is not None, "they wait in the lane"
-        self.gate.advance(horizon)
-        rows = lane.release()
-        self.counts.held = lane.count_held
-        return rows
-
     @property
     def _held(self) -> pa.Table:
         """Events that wait, in the order of arrival."""
         if self._lane is not None and self._lane.count_held:
             assert self._lane.holding is not None, "they wait there"
             self._held_table = _by_arrival(pa.concat_tables([self._held_table, self._lane.holding.give()]))
+            self._ready = None
         return self._held_table
 
     @_held.setter
     def _held(self, table: pa.Table) -> None:
         assert self._lane is None or not self._lane.count_held, "events wait in one place"
         self._held_table = table
+        self._ready = None
 
     @property
     def lane(self) -> EngineLane | None:
         """The way for a few events; None: now, or always, they must go the other way."""
+        return self._ready or self._prepare_lane()
+
+    def _prepare_lane(self) -> EngineLane | None:
         if self._lane is None and self._few:
             from cepheid.execution.lane.engine_lane import open_engine_lane
 
-            self._lane = open_engine_lane(self._layout, self._inputs, self.gate, self.counts, self._operator)
+            self._lane = open_engine_lane(self._layout, self._inputs, self._gate, self._counts, self._operator)
             self._few = self._lane is not None
         if len(self._held_table):
             holding = None if self._lane is None else self._lane.holding
@@ -205,20 +224,27 @@ class Engine:
         if self._came_otherwise and self._lane is not None:
             self._lane.catch_up()
             self._came_otherwise = False
+        self._ready = self._lane
         return self._lane
 
-    def settle_few(self, rows: list[FewRows | None]) -> None:
-        """What is to be done after a few events went through the lane."""
-        counts, operator = self.counts, self._operator
-        for found in rows:
-            if found is not None:
-                counts.rows += len(found)
-        if self._lane is not None and self._lane.may_drop:
-            counts.dropped += operator.take_dropped()
-        kept = counts.kept = operator.count_kept()
-        if kept > 2 * self._needed + SPARE_EVENTS:
+    def _settle(self) -> None:
+        """Let gate, operator and counts know of all that went through the lane."""
+        lane = self._lane
+        if lane is not None and lane.is_ahead:
+            lane.settle()
+            self._counts.kept = self._operator.count_kept()
+            if lane.may_drop:
+                self._counts.dropped += self._operator.take_dropped()
+
+    def look_after_lane(self) -> None:
+        """What is to be done now and then when events go through the lane."""
+        lane = self._lane
+        if lane is not None and lane.ahead > MOST_AHEAD:
+            self._settle()
+        if self._counts.kept > 2 * self._needed + SPARE_EVENTS:
+            self._settle()
             self._forget()
-            counts.kept = self._operator.count_kept()
+            self._counts.kept = self._operator.count_kept()
 
     def finish(self) -> list[pa.Table]:
         """No more events: settle everything."""
@@ -226,7 +252,7 @@ class Engine:
 
     def keep(self) -> KeptEvents:
         """A snapshot."""
-        kept = self._operator.keep(self.gate.horizon)
+        kept = self.operator.keep(self.gate.horizon)
         held = len(self._held)
         return replace(
             kept,
@@ -240,11 +266,11 @@ class Engine:
 
     def floor(self) -> int:
         """No row that is still to come is about an event older than this."""
-        return self._operator.floor(self.gate.horizon)
+        return self.operator.floor(self.gate.horizon)
 
     def is_waiting(self) -> bool:
         """May rows come out when only the horizon moves on?"""
-        return self._count_held() > 0 or self._operator.is_waiting()
+        return self._count_held() > 0 or self.operator.is_waiting()
 
     def pick(self, kept: KeptEvents, members: list[int]) -> KeptEvents:
         """A snapshot of an engine with more vertices, for these of them only."""
@@ -253,7 +279,7 @@ class Engine:
     def restore(self, kept: KeptEvents) -> None:
         """Go on from a snapshot; its events may be in any order."""
         self.gate.horizon, self.gate.arrivals = kept.horizon, kept.arrivals
-        self._lane = None
+        self._lane = self._ready = None
         held = kept.roles == HELD
         self._held = _by_arrival(kept.table.filter(pa.array(held)))
         released = kept.table.filter(pa.array(~held))
@@ -356,7 +382,8 @@ class Engine:
 
     def _step_through(self, released: pa.Table, times: Int64s, final: bool) -> list[pa.Table]:
         """Large releases go piece by piece: what is needed for a while only is then small enough to be used again."""
-        self._came_otherwise = True
+        self._settle()
+        self._came_otherwise, self._ready = True, None
         if len(released) <= MOST_AT_ONCE:
             return self._operator.step(released, times, END if final else self.gate.horizon, final)
         self._operator.expect(len(released))

@@ -20,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 
 from cepheid.errors import InvalidInput
-from cepheid.execution.embedded.stream_lane import NO_ROWS, StreamLane
+from cepheid.execution.embedded.stream_lane import StreamLane
 from cepheid.execution.lane.engine_lane import EngineLane
 from cepheid.execution.lane.few_rows import list_tuples
 from cepheid.execution.lane.sources import Source, code_of, is_text
@@ -56,11 +56,10 @@ class Feed:
         packer, lane = self._packer, self._lane
         if packer is not None and lane is not None:
             engine_lane = lane.engine_lane
-            count = 0 if engine_lane is None else packer.pack(events, engine_lane)
-            if count and engine_lane is not None:
-                rows = lane.push_next(engine_lane, count)
+            if engine_lane is not None and (count := packer.pack(events, engine_lane)):
+                rows = lane.push_packed(engine_lane, count)
                 if rows is not None:
-                    return [] if rows is NO_ROWS else lane.list_rows(rows)
+                    return rows
         return self._push_slowly(events)
 
     __call__ = push

@@ -8,7 +8,7 @@ anything that looks at single rows.  All others, and events that are unusual, go
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pyarrow as pa
@@ -16,13 +16,13 @@ import pyarrow as pa
 from cepheid.execution.embedded.engine_feed import EngineFeed
 from cepheid.execution.embedded.row_wise import PreparedVertex
 from cepheid.execution.embedded.stream_host import StreamHost
-from cepheid.execution.engine import MOST_FEW
+from cepheid.execution.engine import MOST_AHEAD, MOST_FEW
 from cepheid.execution.lane.engine_lane import EngineLane
 from cepheid.execution.lane.few_rows import FewRows, RowShape, list_tuples
 from cepheid.execution.lane.sources import Source
-from cepheid.kernel.columns import Interner
+from cepheid.kernel.compiled.take_in import ABSENT, NOTHING, TOO_MANY
 
-NO_ROWS = FewRows(RowShape(pa.schema([])), [], Interner())
+Reader = Callable[[int, bool], list[tuple[Any, ...]]]
 
 
 class StreamLane:
@@ -46,18 +46,28 @@ class StreamLane:
         self._picks = picks
         self._shape = RowShape(picked)
         self._no_rows = schema.empty_table()
+        self._readers: dict[int, Reader] = {}
 
+    # --- tables --------------------------------------------------------------------------------------------
     def push_table(self, table: pa.Table) -> pa.Table | None:
         """The rows that a few events bring about; None: they must go through the graph."""
         lane = self._engine.lane
         if lane is None or len(table) > MOST_FEW or not len(table):
             return None
         if self._waits:
-            return self.release_table(lane) if self.hold_table(lane, table) else None
+            return self._push_waiting(lane, table)
         held, nulls = lane.point_to([table.column(number) for number in self.columns])
-        rows = self.push_next(lane, len(table), nulls)
+        outcome = lane.push_next(len(table), nulls)
         del held
-        return None if rows is None else self._as_table(rows)
+        return None if outcome <= 0 else self._as_table(self._take(lane, outcome))
+
+    def _push_waiting(self, lane: EngineLane, table: pa.Table) -> pa.Table | None:
+        held = lane.point_held_to(self._number, [table.column(number) for number in self.columns])
+        outcome = lane.push_held(self._number, len(table))
+        del held
+        if outcome is None:  # the gate may be of another opinion
+            return self.release_table(lane) if self.hold_table(lane, table) else None
+        return self._as_table(self._release(lane) if outcome == TOO_MANY else self._take(lane, outcome))
 
     def hold_table(self, lane: EngineLane, table: pa.Table) -> bool:
         """Let a few events wait; False: they must go through the graph."""
@@ -71,35 +81,81 @@ class StreamLane:
     def release_table(self, lane: EngineLane) -> pa.Table:
         return self._as_table(self._release(lane))
 
-    def push_next(self, lane: EngineLane, count: int, nulls: Sequence[str] = ()) -> FewRows | None:
-        """As the lane of the engine does, which points to the events: rows, NO_ROWS, or None."""
-        if self._waits:
-            newest = lane.hold_next(self._number, count)
-            if newest is None:
-                return None
-            self._engine.gate.see(self._number, [newest])
-            return self._release(lane)
-        found = lane.push_next(count, nulls)
-        if found is None:
-            return None
-        return self._settle(found[0], found)
+    def _as_table(self, rows: FewRows | None) -> pa.Table:
+        return self._no_rows if rows is None else self._finish(rows.as_table())
 
-    def _release(self, lane: EngineLane) -> FewRows:
+    def _finish(self, table: pa.Table) -> pa.Table:
+        for vertex in self._rest:
+            table = vertex.run([table])
+        return table
+
+    # --- tuples --------------------------------------------------------------------------------------------
+    def push_packed(self, lane: EngineLane, count: int) -> list[tuple[Any, ...]] | None:
+        """The rows that events bring about which the lane points to; None: they must go through the graph."""
+        if self._waits:
+            held = lane.push_held(self._number, count)
+            if held is None:
+                return self._push_patiently(lane, count)
+            if held == TOO_MANY:
+                return self._list_rows(self._release(lane))
+            outcome = held
+        else:
+            outcome = lane.push_next(count)
+            if outcome <= 0:
+                return None
+        if outcome == NOTHING:
+            if lane.ahead > MOST_AHEAD:
+                self._engine.look_after_lane()
+            return []
+        if not self._rest and (written := lane.count_written(outcome)):
+            rows = self._reader(lane)(written, outcome & ABSENT != 0)
+            self._engine.look_after_lane()
+            return rows
+        return self._list_rows(self._take(lane, outcome))
+
+    def _push_patiently(self, lane: EngineLane, count: int) -> list[tuple[Any, ...]] | None:
+        newest = lane.hold_next(self._number, count)
+        if newest is None:
+            return None
+        self._engine.gate.see(self._number, [newest])
+        return self._list_rows(self._release(lane))
+
+    def _reader(self, lane: EngineLane) -> Reader:
+        """What reads records as tuples of the answer."""
+        found = self._readers.get(id(lane.records))
+        if found is None:
+            assert lane.records is not None, "rows were written there"
+            found = lane.records.make_reader(self._picks, self._shape)
+            self._readers = {id(lane.records): found}
+        return found
+
+    def _list_rows(self, rows: FewRows | None) -> list[tuple[Any, ...]]:
+        if rows is None:
+            return []
+        if not self._rest:
+            return list(zip(*rows.list_columns(), strict=True))
+        return list_tuples(self._finish(rows.as_table()))
+
+    # --- rows ----------------------------------------------------------------------------------------------
+    def _release(self, lane: EngineLane) -> FewRows | None:
         """The rows of events that need not wait any longer."""
         engine = self._engine
-        found = engine.release_few()
-        if found is None:  # many at once
+        engine.gate.advance()
+        outcome = lane.release()
+        if outcome is None:  # many at once
             (table,) = engine.push([schema.empty_table() for schema in engine.inputs])
-            return self._pick(FewRows(self._shape, table.columns, lane.interner)) if len(table) else NO_ROWS
-        return self._settle(found[0], found)
+            return self._pick(FewRows(self._shape, table.columns, lane.interner)) if len(table) else None
+        return self._take(lane, outcome)
 
-    def _settle(self, rows: FewRows | None, found: list[FewRows | None]) -> FewRows:
-        self._engine.settle_few(found)
-        return NO_ROWS if rows is None else self._pick(rows)
+    def _take(self, lane: EngineLane, outcome: int) -> FewRows | None:
+        rows = lane.take(outcome)
+        self._engine.look_after_lane()
+        return None if rows is None else self._pick(rows)
 
     def _pick(self, rows: FewRows) -> FewRows:
         return FewRows(self._shape, [rows.columns[number] for number in self._picks], rows.interner)
 
+    # --- where events are read -----------------------------------------------------------------------------
     def point(self, lane: EngineLane, sources: list[Source], owner: object) -> None:
         """Let the lane of the engine read the next events from here; one source for each of the columns."""
         if self._waits:
@@ -109,19 +165,6 @@ class StreamLane:
 
     def points_to(self, lane: EngineLane, owner: object) -> bool:
         return lane.points_held(self._number, owner) if self._waits else lane.points_to(owner)
-
-    def _as_table(self, rows: FewRows) -> pa.Table:
-        return self._no_rows if rows is NO_ROWS else self._finish(rows.as_table())
-
-    def list_rows(self, rows: FewRows) -> list[tuple[Any, ...]]:
-        if not self._rest:
-            return list(zip(*rows.list_columns(), strict=True))
-        return list_tuples(self._finish(rows.as_table()))
-
-    def _finish(self, table: pa.Table) -> pa.Table:
-        for vertex in self._rest:
-            table = vertex.run([table])
-        return table
 
     @property
     def engine_lane(self) -> EngineLane | None:

@@ -28,9 +28,11 @@ def compile_lanes() -> None:
     catalog = Catalog({"s": SCHEMA, "t": SCHEMA}, describe_sql, frozenset("st"), keeps_type=stays_in_duckdb)
     columns = [pa.array([1, 1], pa.int32()), pa.array([1.0, 2.0]), pa.array([1, 2], pa.timestamp("us"))]
     events = pa.Table.from_arrays(columns, schema=SCHEMA)
+    later = events.set_column(2, "ts", pa.array([4, 5], pa.timestamp("us")))
     for text in QUERIES:
         query = ContinuousQuery(compile_query(text, catalog).placed, {"s": SCHEMA, "t": SCHEMA}, Settings())
         query.push(s=events)
         query.push(t=events)
         query.feed("s").push((1, 3.0, 3))
+        query.push(s=later, t=later)
         query.finish()

@@ -16,16 +16,15 @@ import pyarrow as pa
 from cepheid.execution.lane.few_rows import FewRows, RowShape
 from cepheid.execution.lane.sources import Source, is_text
 from cepheid.execution.log_column import Picked
-from cepheid.kernel.columns import Interner, read_column
+from cepheid.kernel.columns import Int64s, Interner, read_column
 from cepheid.kernel.compiled.array_table import lay_out
 from cepheid.kernel.compiled.hold import (
     ARRIVAL,
     ARRIVED,
+    GONE,
     HELD,
-    HORIZON,
     NEWEST,
     STREAM,
-    TAKEN,
     TIME,
     count_ready,
     hold_events,
@@ -40,20 +39,21 @@ _NOWHERE: Source = (0, 0, -1, 0, 0, 0)
 class Holding:
     """layout: of the events, `_stream` (if there are several) and `_arrival` behind their own columns."""
 
-    def __init__(self, layout: pa.Schema, interner: Interner) -> None:
+    def __init__(self, layout: pa.Schema, interner: Interner, inputs: int) -> None:
         self._layout = layout
         self._interner = interner
         width = len(layout)
         self._records = np.zeros((MOST_HELD, width), dtype=np.int64)
         self._valid = np.zeros((MOST_HELD, width), dtype=np.uint8)
-        self._sources = np.zeros((width, 6), dtype=np.int64)
-        self._memory = self._sources.data.cast("B")
+        self._sources = [np.zeros((width, 6), dtype=np.int64) for _ in range(inputs)]
+        self._memory = [sources.data.cast("B") for sources in self._sources]
         self._packing = struct.Struct(f"{6 * width}q")
-        self._numbers = np.zeros(NEWEST + 1, dtype=np.int64)
+        self._numbers = np.zeros(GONE + 1, dtype=np.int64)
         self._numbers[TIME] = layout.get_field_index("_time")
         self._numbers[STREAM] = layout.get_field_index("_stream")
         self._numbers[ARRIVAL] = layout.get_field_index("_arrival")
-        self._tables = lay_out([self._sources, self._records, self._valid, self._numbers])
+        here: list[npt.NDArray[Any]] = [self._records, self._valid, self._numbers]
+        self._tables = [lay_out([sources, *here]) for sources in self._sources]
         address, valid = self._records.ctypes.data, self._valid.ctypes.data
         self._is_float = [pa.types.is_floating(field.type) for field in layout]
         self.sources: list[Source] = [
@@ -62,30 +62,45 @@ class Holding:
         ]
 
     def __len__(self) -> int:
-        return int(self._numbers[HELD])
+        return int(self._numbers[HELD] - self._numbers[GONE])
 
-    def point(self, sources: list[Source | None]) -> None:
-        """Read the next events from here; None: their stream has no such column."""
+    def point(self, number: int, sources: list[Source | None]) -> None:
+        """Read the next events of an input from here; None: their stream has no such column."""
         flat = [number for source in sources for number in (source or _NOWHERE)]
-        self._packing.pack_into(self._memory, 0, *flat)
+        self._packing.pack_into(self._memory[number], 0, *flat)
 
     def hold(self, count: int, stream: int, horizon: int, arrived: int) -> int | None:
         """Put events in their places; gives the newest of their times.  None: something is unusual about them, or there
         are too many, and nothing has happened."""
-        if len(self) + count > MOST_HELD:
-            return None
         numbers = self._numbers
-        numbers[HORIZON], numbers[ARRIVED] = horizon, arrived
-        return int(numbers[NEWEST]) if hold_events(self._tables, count, stream) == TAKEN else None
+        numbers[ARRIVED] = arrived
+        return int(numbers[NEWEST]) if hold_events(self._tables[stream], count, stream, horizon) else None
 
     def count_ready(self, horizon: int, at_horizon: bool) -> int:
-        return int(count_ready(self._tables, horizon, at_horizon))
+        let_go(self._tables[0])
+        return int(count_ready(self._tables[0], horizon, at_horizon))
 
     def let_go(self, count: int) -> None:
-        let_go(self._tables, count)
+        """The first so many have left: they lie where they are until others come."""
+        self._numbers[GONE] = count
+
+    # --- without asking the gate each time (kernel/compiled/take_in.py) --------------------------------------
+    @property
+    def tables(self) -> list[Int64s]:
+        """For each input, where its sources and the events that wait are."""
+        return self._tables
+
+    @property
+    def arrived(self) -> int:
+        return int(self._numbers[ARRIVED])
+
+    @arrived.setter
+    def arrived(self, count: int) -> None:
+        self._numbers[ARRIVED] = count
 
     def give(self) -> pa.Table:
         """All events that wait, as a table; they wait here no longer."""
+        let_go(self._tables[0])
         count = len(self)
         columns: list[Picked] = []
         for number, field in enumerate(self._layout):
@@ -119,7 +134,7 @@ class Holding:
             keys.insert(1, words[:, self._numbers[STREAM]])
         order = np.lexsort(keys)
         self._records[:count], self._valid[:count] = words[order], valid[order]
-        self._numbers[HELD] = count
+        self._numbers[HELD], self._numbers[GONE] = count, 0
         return True
 
 

@@ -18,6 +18,8 @@ from cepheid.kernel.compiled.key_index import KeyIndex
 from cepheid.kernel.compiled.memory import CODES
 from cepheid.kernel.compiled.take_in import (
     ARRIVED,
+    COUNT,
+    DELAY,
     FOLLOWS,
     HORIZON,
     LIMIT,
@@ -27,6 +29,7 @@ from cepheid.kernel.compiled.take_in import (
     STATE,
     STORED,
     TIME_SOURCE,
+    WAITS,
 )
 from cepheid.kernel.compiled.tests_alone import Target
 
@@ -63,6 +66,8 @@ class KernelLane(Protocol):
 
     def push(self, intake: Int64s, begin: int, count: int) -> int: ...
 
+    state: Int64s  # of the intake
+
 
 @dataclass(frozen=True)
 class KeyNumbers:
@@ -87,7 +92,9 @@ class Intake:
         self.sources = np.zeros((len(columns), 6), dtype=np.int64)
         self._memory = self.sources.data.cast("B")
         self._packing = struct.Struct(f"{6 * len(columns)}q")
-        self.state = np.zeros(LIMIT + 1, dtype=np.int64)
+        self.state = np.zeros(COUNT + 1, dtype=np.int64)
+        self.inputs: npt.NDArray[np.int64] = np.zeros((0, DELAY + 1), dtype=np.int64)  # if events may have to wait
+        kernel.state = self.state
         self.state[TIME_SOURCE] = self._columns.index("_time")
         self._arrivals = np.zeros(ROOM, dtype=np.int64)
         self._place_of_arrival = self._columns.index("_arrival")
@@ -98,6 +105,8 @@ class Intake:
         )
         self._numbered = [(each.index, each.rows) for each in keys if each.rows is not None]
         self._room = -1  # nothing is laid out
+        self._nullable: Sequence[str] = ()  # columns that may be null, as they were last told
+        self.seen = len(log)  # events in the log, also those that it has not been told of
         self._held: list[Any] = []
         self.table: Int64s = np.zeros(0, dtype=np.int64)
 
@@ -110,15 +119,19 @@ class Intake:
         """Read the events at hand from here, numbers of arrival included."""
         self._packing.pack_into(self._memory, 0, *(number for source in sources for number in source))
 
-    def make_ready(self, seen: int, count: int, nulls: Sequence[str] | None = None) -> None:
-        """Room for `count` more events behind `seen`; nulls: columns that have some."""
-        if seen + count > self._room or (nulls and self._lacks_validity(nulls)) or self._kernel.is_stale:
-            self.lay_out(count, nulls or ())
+    def make_ready(self, count: int, nulls: Sequence[str] = ()) -> None:
+        """Room for `count` more events; nulls: columns that have some."""
+        lacks = nulls and nulls is not self._nullable and self._lacks_validity(nulls)
+        if lacks or self.seen + count > self._room or self._kernel.is_stale:
+            self.settle()
+            self.lay_out(count, nulls)
 
     def catch_up(self) -> None:
         """Events came another way: nothing is where it was."""
         self._kernel.catch_up()
+        self.seen = len(self._log)
         self._room = -1  # nothing is laid out
+        self._nullable = ()
 
     def _lacks_validity(self, names: Sequence[str]) -> bool:
         columns = self._log.columns
@@ -131,24 +144,25 @@ class Intake:
         """Make room in all arrays, and note where they are."""
         columns = self._log.columns
         assert columns is not None, "a lane has a log of arrays"
-        count = max(count, ROOM)
+        count = max(count, 2 * ROOM)
         for each in self._keys:
             each.index.reserve(count)
         most_keys = max([1, *(2 * len(each.index) + count for each in self._keys)])
         self._kernel.make_room(most_keys, count)
-        self._kernel.lay_out()
         self._log.make_room(count, nulls)
+        of_keys = [self._list_rows(each, nulls) for each in self._keys]
+        self._kernel.lay_out()
         stored = [Target(name, *column.arrays) for name, column in columns.items()] + self._kernel.stored_targets()
         local = self._kernel.local_targets()
-        of_keys = [self._list_rows(each, nulls) for each in self._keys]
         bounds = np.cumsum([len(stored) + len(local), *map(len, of_keys)]).tolist()
         self.state[STORED], self.state[LOCAL] = len(stored), len(stored) + len(local)
         targets = [*stored, *local, *(target for rows in of_keys for target in rows)]
         self._held = [
             self.sources, self._tabulate(targets), self._key_columns, self._number_keys(bounds, most_keys), self._row,
-            self._arrivals, self.state, targets,
+            self._arrivals, self.state, self.inputs, targets,
         ]  # fmt: skip
         self.table = lay_out(self._held[:-1])
+        self._nullable = nulls
         self._room = min([self._kernel.room, *(len(column.arrays[0]) for column in columns.values())])
 
     def _list_rows(self, keys: KeyNumbers, nulls: Sequence[str]) -> list[Target]:
@@ -186,23 +200,30 @@ class Intake:
             first += len(each.columns)
         return np.array(rows, dtype=np.int64).reshape(-1, 11)
 
-    def push(self, seen: int, count: int) -> int:
-        """Take in the events that the sources point to; what came of it."""
-        outcome = self._kernel.push(self.table, seen, count)
+    def push(self, count: int) -> int:
+        """Take in the events that the sources point to; what came of it (take_in.py)."""
+        outcome = self._kernel.push(self.table, self.seen, count)
         if outcome == NEEDS_KEYS:
+            self.settle()
             self.lay_out(count)
-            outcome = self._kernel.push(self.table, seen, count)
+            outcome = self._kernel.push(self.table, self.seen, count)
         if outcome > 0:
-            self._log.count_up(count)
+            self.seen += int(self.state[COUNT])
+        return outcome
+
+    def settle(self) -> None:
+        """Let the log and the numberings know of the events that have been written there."""
+        new = self.seen - len(self._log)
+        if new:
+            self._log.count_up(new)
             for index, rows in self._numbered:
                 rows.count_up(len(index) - len(rows))
-        return outcome
 
     def set_time(self, horizon: int, reached: int, arrived: int, follows: bool) -> None:
         """horizon: older events are not taken in; reached: neither are newer ones, unless time follows the events."""
         state = self.state
         state[HORIZON], state[REACHED], state[ARRIVED], state[FOLLOWS] = horizon, reached, arrived, follows
-        state[LIMIT] = reached
+        state[LIMIT], state[WAITS] = reached, 0
 
 
 __all__ = ["ROOM", "STATE", "Intake", "KernelLane", "KeyNumbers"]

@@ -6,8 +6,9 @@ from typing import Protocol
 
 import pyarrow as pa
 
-from cepheid.execution.lane.few_rows import FewRows
+from cepheid.execution.lane.few_rows import FewRows, RowShape
 from cepheid.execution.lane.intake import Intake
+from cepheid.execution.lane.row_records import RowRecords
 from cepheid.execution.operator import Operator
 from cepheid.kernel.columns import Interner
 
@@ -15,16 +16,12 @@ from cepheid.kernel.columns import Interner
 class OperatorLane(Protocol):
     intake: Intake
     interner: Interner
-    vertices: int  # how many there are
     may_drop: bool  # may the operator drop partial matches?
+    shape: RowShape
+    records: RowRecords | None  # where compiled code writes rows, if it does
 
-    @property
-    def seen(self) -> int:
-        """How many events there are in the log."""
-        ...
-
-    def take_rows(self, horizon: int) -> list[FewRows | None]:
-        """The rows of each vertex, after a push that something came of; None: no rows."""
+    def take_rows(self, horizon: int) -> FewRows | None:
+        """The rows of a push that something came of, if they are not there; None: no rows."""
         ...
 
 

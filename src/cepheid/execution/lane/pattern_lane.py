@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from cepheid.execution.cells import pick_cells
 from cepheid.execution.lane.few_rows import FewRows, RowShape
 from cepheid.execution.lane.intake import ROOM, Intake, KeyNumbers
-from cepheid.execution.log_column import Picked
+from cepheid.execution.lane.row_records import RecordCell, RowRecords
 from cepheid.execution.pattern_operator import PatternOperator
 from cepheid.graph.operators import RowPattern, Sequence
 from cepheid.kernel.automaton import build_automaton
 from cepheid.kernel.columns import Int64s
 from cepheid.kernel.compiled.positions import tabulate_positions
-from cepheid.kernel.compiled.row_lane import RowLane
+from cepheid.kernel.compiled.row_lane import MOST_ROWS, RowLane
 from cepheid.kernel.compiled.row_pattern import CompiledRowPattern
 from cepheid.kernel.compiled.sequence import CompiledSequence
 from cepheid.kernel.compiled.sequence_lane import SequenceLane
@@ -31,46 +30,35 @@ class PatternLane:
         numbered = [keys] if keys.columns else []
         self.intake = Intake(layout.names, operator.log, numbered, kernel)
         self.interner = operator.interner
-        self.vertices = 1
         node = operator.node
         self.may_drop = isinstance(node, Sequence) and node.program.limit is not None
-        self._shape = RowShape(operator.schemas[0])
-        self._plain = _tabulate_plain(operator.node)
+        self.shape = RowShape(operator.schemas[0])
+        self.records = self._plan_records(kernel) if isinstance(kernel, RowLane) and len(kernel.picked) else None
         matcher = operator.matcher
         self._neighbours = matcher if isinstance(matcher, CompiledRowPattern) else None
 
-    @property
-    def seen(self) -> int:
-        return len(self._operator.log)
-
-    def take_rows(self, horizon: int) -> list[FewRows | None]:
-        """The rows of each vertex, after a push that something came of."""
-        if self._plain is not None and isinstance(self._kernel, RowLane):
-            quick = self._kernel.pick(*self._plain)
-            if quick is not None:
-                return [self._read_cells(*quick)]
+    def take_rows(self, horizon: int) -> FewRows | None:
         found = self._kernel.take_found(horizon)
         if not len(found):
-            return [None]
-        operator = self._operator
-        picked = pick_cells(operator.node, found, operator.log, self._neighbours, self._shape.schema)
-        if not len(picked) or not _count(picked[0]):
-            return [None]
-        return [FewRows(self._shape, picked, operator.interner)]
-
-    def _read_cells(self, picked: npt.NDArray[np.int64], some_missing: bool) -> FewRows | None:
-        """Cells that are read at these events."""
-        if not picked.shape[1]:
             return None
         operator = self._operator
-        columns = operator.log.columns
+        picked = pick_cells(operator.node, found, operator.log, self._neighbours, self.shape.schema)
+        if not len(picked) or not _count(picked[0]):
+            return None
+        return FewRows(self.shape, picked, operator.interner)
+
+    def _plan_records(self, kernel: RowLane) -> RowRecords:
+        cells = [self._read_cell(kernel, number, cell.column) for number, cell in enumerate(self._operator.node.cells)]
+        records = RowRecords(self.shape, cells, self.interner, MOST_ROWS)
+        kernel.list_cells = records.tabulate
+        return records
+
+    def _read_cell(self, kernel: RowLane, number: int, name: str | None) -> RecordCell:
+        columns = self._operator.log.columns
         assert columns is not None, "a lane has a log of arrays"
-        read: list[Picked] = []
-        for cell, events in zip(operator.node.cells, picked, strict=True):
-            assert cell.column is not None, "plain cells read a column"
-            missing = events < 0 if some_missing else None
-            read.append(columns[cell.column].pick(events, missing))
-        return FewRows(self._shape, read, operator.interner)
+        assert name is not None, "plain cells read a column"
+        column = columns[name]
+        return RecordCell(column.arrays[0].dtype, lambda: column.arrays, lambda: kernel.picked[number])
 
 
 def _tabulate_plain(node: RowPattern | Sequence) -> tuple[Int64s, Int64s] | None:
@@ -102,7 +90,7 @@ def open_pattern_lane(operator: PatternOperator, layout: pa.Schema) -> PatternLa
             return None
         kernel = SequenceLane(matcher, operator.interner, numbers, many="_stream" in layout.names)
     elif isinstance(matcher, CompiledRowPattern) and not matcher.asks_host:
-        kernel = RowLane(matcher, operator.interner, numbers)
+        kernel = RowLane(matcher, operator.interner, numbers, _tabulate_plain(node))
     else:
         return None
     return PatternLane(operator, layout, kernel, keys)

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pyarrow as pa
 
 from cepheid.execution.lane.few_rows import FewRows, RowShape
 from cepheid.execution.lane.intake import ROOM, Intake, KeyNumbers
-from cepheid.execution.log_column import NumberColumn, Picked
+from cepheid.execution.lane.row_records import RecordCell, RowRecords
+from cepheid.execution.log_column import Picked
 from cepheid.execution.window_operator import WindowOperator
-from cepheid.kernel.columns import Column, Int64s
+from cepheid.graph.operators.window_aggregate import WindowCell
+from cepheid.kernel.columns import Column
+from cepheid.kernel.compiled.window_lane import MOST_ROWS
 from cepheid.kernel.compiled.window_lane import WindowLane as Kernel
 from cepheid.kernel.compiled.windows import CompiledWindows
 from cepheid.kernel.window import WindowRows
@@ -20,52 +25,42 @@ class WindowLane:
         self._operator = operator
         self._kernel = kernel
         self.intake = Intake(layout.names, operator.log, keys, kernel)
-        kernel.state = self.intake.state
         self.interner = operator.interner
-        self.vertices = 1
         self.may_drop = False
         self._schema = operator.schemas[0]
-        self._shape = RowShape(self._schema)
+        self.shape = RowShape(self._schema)
         self._picks = operator.can_pick
-        self._quick = self._plan_quick() if self._picks else None
+        self.records = self._plan_records() if self._picks and kernel.answers else None
+        if self.records is not None:
+            kernel.list_cells = self.records.tabulate
 
-    @property
-    def seen(self) -> int:
-        return len(self._operator.log)
-
-    def take_rows(self, horizon: int) -> list[FewRows | None]:  # noqa: ARG002 (as all lanes)
-        """The rows of each vertex, after a push that something came of."""
-        if self._quick is not None:
-            answers = self._kernel.take_quick()
-            if answers is not None:
-                return [self._read_quick(*answers)]
+    def take_rows(self, horizon: int) -> FewRows | None:  # noqa: ARG002 (as all lanes)
         rows = self._kernel.take_found()
         if not self._picks:
             table = self._operator.write_rows(0, rows)
-            return [FewRows(self._shape, table.columns, self.interner) if len(table) else None]
+            return FewRows(self.shape, table.columns, self.interner) if len(table) else None
         picked = [self._pick(number, rows) for number in range(len(self._schema))]
-        return [FewRows(self._shape, picked, self.interner)]
+        return FewRows(self.shape, picked, self.interner)
 
-    def _plan_quick(self) -> list[int | tuple[bool, NumberColumn]] | None:
-        """For each cell the number of an aggregate, or whether it is of a group, and the column that it is read from;
-        None: there are others."""
-        plan: list[int | tuple[bool, NumberColumn]] = []
+    def _plan_records(self) -> RowRecords | None:
+        """None: a cell is neither a plain answer nor a value of an event or a group."""
+        cells: list[RecordCell] = []
         for cell, field in zip(self._operator.cells, self._schema, strict=True):
-            if cell.kind == "aggregate" and field.type == pa.float64():
-                plan.append(cell.number)
+            if cell.kind == "aggregate" and field.type in (pa.float64(), pa.int64()):
+                cells.append(self._read_answer(cell.number, np.dtype(field.type.to_pandas_dtype())))
             elif cell.kind in ("row", "group") and cell.column is not None:
-                plan.append((cell.kind == "group", self._operator.column_of(cell)))
+                cells.append(self._read_column(cell))
             else:
                 return None
-        return plan
+        return RowRecords(self.shape, cells, self.interner, MOST_ROWS)
 
-    def _read_quick(self, groups: Int64s, events: Int64s, values: list[Picked]) -> FewRows:
-        assert self._quick is not None, "there is a plan"
-        picked = [
-            values[each] if isinstance(each, int) else each[1].pick(groups if each[0] else events, None)
-            for each in self._quick
-        ]
-        return FewRows(self._shape, picked, self.interner)
+    def _read_answer(self, number: int, dtype: np.dtype[Any]) -> RecordCell:
+        words, valid = self._kernel.answers[number]
+        return RecordCell(dtype, lambda: (words.view(dtype), valid), None)
+
+    def _read_column(self, cell: WindowCell) -> RecordCell:
+        column, place = self._operator.column_of(cell), 0 if cell.kind == "group" else 1
+        return RecordCell(column.arrays[0].dtype, lambda: column.arrays, lambda: self._kernel.indices[place])
 
     def _pick(self, number: int, rows: WindowRows) -> Picked:
         cell, arrow_type = self._operator.cells[number], self._schema.field(number).type

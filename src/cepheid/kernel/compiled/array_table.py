@@ -75,6 +75,12 @@ def fetch_row(tables: Int64s, place: int, row: int) -> None:
 
 
 @njit()
+def table_at(address: int, length: int) -> Any:
+    """A table of addresses that another one has the address of."""
+    return carray(_int64s_at(address), length)
+
+
+@njit()
 def ints(tables: Int64s, place: int) -> Any:
     return carray(_int64s_at(tables[3 * place]), tables[3 * place + 1])
 

@@ -19,30 +19,50 @@ SOURCES, RECORDS, VALID, NUMBERS = range(4)
 """Places of the table: int64[columns, 6] (memory.py; code -1: the stream has no such column), int64[room, columns],
 uint8[room, columns], int64[...] as below."""
 
-HELD, TIME, STREAM, ARRIVAL, HORIZON, ARRIVED, NEWEST = range(7)
-"""How many wait; which column is the time, the number of the stream (-1: there is one), the number of arrival; events
-before the horizon are not taken; how many events have arrived; the newest time of those at hand."""
-
-UNUSUAL, TAKEN = -1, 0
+HELD, TIME, STREAM, ARRIVAL, ARRIVED, NEWEST, GONE = range(7)
+"""How many wait; which column is the time, the number of the stream (-1: there is one), the number of arrival; how many
+events have arrived; the newest time of those at hand; how many of the first have left since."""
 
 
 @njit()
-def hold_events(tables: Int64s, count: int, stream: int) -> int:
-    """Put events where they belong: TAKEN, or UNUSUAL: one has no time or is late, and nothing has happened."""
+def hold_events(tables: Int64s, count: int, stream: int, horizon: int) -> bool:
+    """Put events where they belong; False: one has no time or is late, or there is no room, and nothing has
+    happened."""
     sources, numbers = int_table(tables, SOURCES), ints(tables, NUMBERS)
-    time, newest = numbers[TIME], numbers[HORIZON]
+    time, newest = numbers[TIME], horizon
+    if count_held(tables) + count > int_table(tables, RECORDS).shape[0]:
+        return False
     for i in range(count):
         if not is_known(sources, time, i):
-            return UNUSUAL
+            return False
         moment = read_integer(sources, time, i)
-        if moment < numbers[HORIZON]:
-            return UNUSUAL
+        if moment < horizon:
+            return False
         newest = max(newest, moment)
+    let_go(tables)
     numbers[NEWEST] = newest
     for i in range(count):
         place = find_place(tables, read_integer(sources, time, i), stream)
         write_record(tables, place, i, stream)
-    return TAKEN
+    return True
+
+
+@njit()
+def count_held(tables: Int64s) -> int:
+    numbers = ints(tables, NUMBERS)
+    return numbers[HELD] - numbers[GONE]
+
+
+@njit()
+def find_newest(tables: Int64s) -> int:
+    """The newest time of the events that were last held, or the horizon."""
+    return ints(tables, NUMBERS)[NEWEST]
+
+
+@njit()
+def mark_gone(tables: Int64s, count: int) -> None:
+    """The first so many have left; they lie where they are until others come."""
+    ints(tables, NUMBERS)[GONE] = count
 
 
 @njit()
@@ -87,7 +107,8 @@ def write_record(tables: Int64s, place: int, row: int, stream: int) -> None:
 
 @njit()
 def count_ready(tables: Int64s, horizon: int, at_horizon: bool) -> int:
-    """How many may leave: those before the horizon, and those at it if arrival decides between them."""
+    """How many may leave: those before the horizon, and those at it if arrival decides between them.  None has left
+    since events were last held."""
     records, numbers = int_table(tables, RECORDS), ints(tables, NUMBERS)
     time, ready = numbers[TIME], 0
     while ready < numbers[HELD] and (
@@ -98,12 +119,15 @@ def count_ready(tables: Int64s, horizon: int, at_horizon: bool) -> int:
 
 
 @njit()
-def let_go(tables: Int64s, count: int) -> None:
-    """The first `count` have left."""
+def let_go(tables: Int64s) -> None:
+    """Close the gap of those that have left."""
     records, valid, numbers = int_table(tables, RECORDS), flag_table(tables, VALID), ints(tables, NUMBERS)
-    left = numbers[HELD] - count
+    gone = numbers[GONE]
+    if not gone:
+        return
+    left = numbers[HELD] - gone
     for row in range(left):
         for column in range(records.shape[1]):
-            records[row, column] = records[row + count, column]
-            valid[row, column] = valid[row + count, column]
-    numbers[HELD] = left
+            records[row, column] = records[row + gone, column]
+            valid[row, column] = valid[row + gone, column]
+    numbers[HELD], numbers[GONE] = left, 0

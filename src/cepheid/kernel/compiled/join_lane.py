@@ -5,6 +5,7 @@ For one program without a condition besides its keys.  The state is that of `Com
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -30,15 +31,16 @@ from cepheid.kernel.compiled.join_advance import (
     NOTHING as NO_EVENT,
 )
 from cepheid.kernel.compiled.njit_options import njit
-from cepheid.kernel.compiled.take_in import NOTHING, REACHED, SOMETHING, STATE, TAKEN, take_in
+from cepheid.kernel.compiled.row_records import NO_CELLS, write_records
+from cepheid.kernel.compiled.take_in import COUNT, NOTHING, OUTCOME, REACHED, SHIFT, SOMETHING, STATE, encode, take_in
 from cepheid.kernel.compiled.tests_alone import Target
 from cepheid.kernel.join import JoinRows
 
 (
     TIMES, LINKS, FOLLOWS, PARTS, ORDINALS, HEADS, OLDEST, NEWEST, COUNTS, TALLIES, KINDS, REACHES, PRESERVED, LEAVERS,
     WIDEST, GONE, GONE_COUNTS, REPORTED, TRIGGERS, GATHERED, GATHERED_COUNTS, CHOSEN, CHOSEN_COUNTS, PICKS, CURSOR,
-    FOUND_ROWS, USED, MATCHED, LAST, NEW_STREAMS, NEW_KEYS, NEW_PARTS, ROWS, MOMENTS, NO_ANSWERS,
-) = range(35)  # fmt: skip
+    FOUND_ROWS, USED, MATCHED, LAST, NEW_STREAMS, NEW_KEYS, NEW_PARTS, ROWS, MOMENTS, NO_ANSWERS, CELLS,
+) = range(36)  # fmt: skip
 
 STOPPED = 3
 """What came of a push, besides NOTHING and SOMETHING: there was no room for what was found."""
@@ -46,11 +48,11 @@ MOST_ROWS = 8192
 
 
 @njit()
-def push_pairs(intake: Int64s, tables: Int64s, begin: int, count: int, emits_arrivals: int) -> Any:
-    """What came of it, and how many rows there are, or why it stopped."""
-    outcome = take_in(intake, begin, count)
-    if outcome != TAKEN:
-        return outcome, 0
+def push_pairs(intake: Int64s, tables: Int64s, begin: int, count: int, emits_arrivals: int) -> int:
+    """An outcome: of STOPPED why, else the number of rows."""
+    count = take_in(intake, begin, count)
+    if count < 0:
+        return count
     log = Log(
         ints(tables, TIMES), ints(tables, LINKS), ints(tables, FOLLOWS), ints(tables, PARTS), ints(tables, ORDINALS)
     )
@@ -80,7 +82,7 @@ def push_pairs(intake: Int64s, tables: Int64s, begin: int, count: int, emits_arr
     scratch.cursor[EVENT] = begin
     outcome = advance(log, ends, arrivals, plan, scratch, found, begin, begin + count, False)
     if outcome != DONE:
-        return STOPPED, outcome
+        return encode(STOPPED, outcome)
     most = found.used[0]
     if plan.leavers[0] != NO_EVENT:
         first = begin + count - 1
@@ -90,17 +92,18 @@ def push_pairs(intake: Int64s, tables: Int64s, begin: int, count: int, emits_arr
         most += begin + count - 1 - first
     rows = int_table(tables, ROWS)
     if most > rows.shape[0]:
-        return STOPPED, DONE
+        return encode(STOPPED, DONE)
     until = min(ints(intake, STATE)[REACHED], NEVER - 1)
     made = settle(
         log, ends, plan, scratch, found, 0, flags(tables, NO_ANSWERS), False, until, last[0], rows,
         ints(tables, MOMENTS),
     )  # fmt: skip
-    return SOMETHING if made else NOTHING, made
+    return encode(SOMETHING, made, write_records(int_table(tables, CELLS), made)) if made else NOTHING
 
 
 class JoinLane:
-    """keys, partitions: int64[room], where numbers of the events at hand are written."""
+    """keys, partitions: int64[room], where numbers of the events at hand are written; `list_cells`: what rows are made
+    of (row_records.py), if they are written here."""
 
     def __init__(self, join: CompiledJoin, keys: Int64s, partitions: Int64s) -> None:
         self._join = join
@@ -115,6 +118,7 @@ class JoinLane:
         self._held: list[npt.NDArray[Any]] = []
         self._found: JoinRows | None = None
         self._made = 0
+        self.list_cells: Callable[[], npt.NDArray[np.int64]] = lambda: NO_CELLS
         self._emits_arrivals = 0
         self._tables: Int64s = np.zeros(0, dtype=np.int64)
 
@@ -152,27 +156,38 @@ class JoinLane:
             self._rows,
             self._moments,
             self._no_answers,
+            self.list_cells(),
         ]
         self._held = [*log, *ends, *list(plan)[:-1], *scratch, found.rows[0], found.used, found.matched, last, *here]
         self._tables = lay_out(self._held)
 
     # --- events ------------------------------------------------------------------------------------------
     def push(self, intake: Int64s, begin: int, count: int) -> int:
-        """Take in events: NOTHING or SOMETHING came of it, or (below 1) why they were not taken in."""
+        """Take in events: what came of it (take_in.py)."""
         self._found = None
-        outcome, made = push_pairs(intake, self._tables, begin, count, self._emits_arrivals)
+        outcome: int = push_pairs(intake, self._tables, begin, count, self._emits_arrivals)
         if outcome <= 0:
-            return int(outcome)
+            return outcome
+        count = int(self.state[COUNT])
         for store in self._stores:
             store.used += count
-        if outcome == STOPPED:
-            arrivals = Arrivals(self._new_streams[:count], self._keys[:count], self._partitions[:count])
-            until = min(int(self.state[REACHED]), NEVER - 1)
-            self._found = self._join.go_on(arrivals, begin, int(made), until)
-            self.lay_out()
-            return SOMETHING if len(self._found) else NOTHING
-        self._made = int(made)
-        return int(outcome)
+        if outcome & OUTCOME != STOPPED:
+            self._made = outcome >> SHIFT
+            return outcome
+        arrivals = Arrivals(self._new_streams[:count], self._keys[:count], self._partitions[:count])
+        until = min(int(self.state[REACHED]), NEVER - 1)
+        self._found = self._join.go_on(arrivals, begin, outcome >> SHIFT, until)
+        self.lay_out()
+        return SOMETHING if len(self._found) else NOTHING
+
+    @property
+    def indices(self) -> npt.NDArray[np.int64]:
+        """int64[rows, inputs]: the events that rows are made of."""
+        return self._rows
+
+    @property
+    def moments(self) -> Int64s:
+        return self._moments
 
     def take_found(self) -> JoinRows:
         """The rows of the last push."""

@@ -62,6 +62,16 @@ _load_float32, _store_float32 = _access(types.float32)
 _load_float64, store_float64 = _access(types.float64)
 
 
+@intrinsic
+def read_bits(typing_context: Any, bits: Any) -> Any:  # noqa: ARG001
+    """The float that has these bits."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.bitcast(arguments[0], context.get_value_type(signature.return_type))
+
+    return types.float64(types.int64), generate
+
+
 @njit_no_refcount_inline
 def load_integer(address: int, code: int) -> Any:
     """A whole number (not a bit)."""
@@ -105,6 +115,19 @@ def store_integer(address: int, code: int, value: int) -> None:
         _store_uint16(address, np.uint16(value))
     else:
         _store_uint32(address, np.uint32(value))
+
+
+@njit_no_refcount_inline
+def move_bytes(source: int, target: int, size: int) -> None:
+    """Copy a number of 8, 4, 2 or 1 bytes."""
+    if size == 8:
+        store_int64(target, load_int64(source))
+    elif size == 4:
+        _store_int32(target, _load_int32(source))
+    elif size == 2:
+        _store_int16(target, _load_int16(source))
+    else:
+        store_uint8(target, load_uint8(source))
 
 
 @njit_no_refcount_inline

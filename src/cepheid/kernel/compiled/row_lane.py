@@ -7,6 +7,7 @@ starts of searches lie on it in order of time, so that a push costs nothing for 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,7 @@ from cepheid.kernel.compiled.pattern_aggregates import Sums
 from cepheid.kernel.compiled.positions import find_logical
 from cepheid.kernel.compiled.register_code import CodeWriter
 from cepheid.kernel.compiled.row_pattern import CompiledRowPattern
+from cepheid.kernel.compiled.row_records import NO_CELLS, write_records
 from cepheid.kernel.compiled.row_search import (
     MATCHED,
     NEVER,
@@ -44,7 +46,7 @@ from cepheid.kernel.compiled.row_search import (
     Store,
     search_keys,
 )
-from cepheid.kernel.compiled.take_in import NOTHING, REACHED, SOMETHING, STATE, TAKEN, TROUBLED, take_in
+from cepheid.kernel.compiled.take_in import COUNT, NOTHING, REACHED, SOMETHING, STATE, TROUBLED, encode, take_in
 from cepheid.kernel.compiled.tests_alone import (
     KEYS,
     PLAYS,
@@ -60,6 +62,7 @@ from cepheid.kernel.expression import list_cells
 from cepheid.kernel.matches import WHOLE, Matches
 
 NO_LINKS = np.zeros(0, dtype=np.int64)
+MOST_ROWS = 1024  # rows that are written as records
 NEEDS_SCRATCH, STOPPED = 3, 4
 """What came of a push, besides NOTHING, SOMETHING and TROUBLED: there is no room for the search; the search stopped."""
 
@@ -74,8 +77,8 @@ NEEDS_SCRATCH, STOPPED = 3, 4
     S_RARE_TOPS, S_SAVED, S_WHERE, S_LAST_OF, S_ARGUMENTS,
     A_SLOTS, A_ROWS, A_INTEGERS, A_FLOATS, A_VALID, A_WANTED, TESTED,
     O_EVENTS, O_LABELS, O_HIDDEN, O_ENDS, O_STARTS, O_NUMBERS, O_FATES, O_FRAMES,
-    ORDER, LISTED, BEGINS, ENDS, STAMPS, PLACES, QUEUE, DESK,
-) = range(79)  # fmt: skip
+    ORDER, LISTED, BEGINS, ENDS, STAMPS, PLACES, QUEUE, DESK, CELL_POSITIONS, OF_ROW, PICKED, ROW_CELLS,
+) = range(83)  # fmt: skip
 
 (
     SLOTS, MARKS_HOLD, UNMARKED, BEGINNINGS, VISIBLE, WITHIN, SKIP_KIND, SKIP_MEMBERS, LOOKAHEAD, LOOKBACK, BUDGET,
@@ -213,16 +216,18 @@ def push_rows(
     """phase 0: all; 1: take in only; 2: search what has been taken in."""
     desk = ints(tables, DESK)
     if phase < 2:
-        outcome = take_in(intake, begin, count)
-        if outcome != TAKEN:
-            return outcome
+        count = take_in(intake, begin, count)
+        if count < 0:
+            return count
         link_events(tables, ints(asked, KEYS), begin, count)
         plays = ints(asked, PLAYS)
         begin_plays(asked, count, all_bits)
         test_events(asked, 0, count, NO_LINKS)
         if asked_back.shape[0]:
             test_events(asked_back, begin, count, ints(tables, PRECEDING))
-        ints(tables, ALL_PLAYS)[begin : begin + count] = plays[:count]
+        all_plays = ints(tables, ALL_PLAYS)
+        for i in range(count):
+            all_plays[begin + i] = plays[i]
         list_due(tables, begin + count, ints(intake, STATE)[REACHED])
         if phase == 1:
             return NEEDS_SCRATCH
@@ -251,24 +256,28 @@ def push_rows(
         troubled = troubled or ints(asked_back, TROUBLE_ALONE)[0]
     if troubled:
         return TROUBLED
-    return SOMETHING if found else NOTHING
+    if not found:
+        return NOTHING
+    most = min(int_table(tables, PICKED).shape[1], ints(tables, BEGINS).shape[0])
+    if found > most or not pick_events(tables):
+        return SOMETHING
+    return encode(SOMETHING, found, write_records(int_table(tables, ROW_CELLS), found))
 
 
 @njit()
-def pick_events(tables: Int64s, positions: Any, of_row: Int64s, picked: Any) -> int:
+def pick_events(tables: Int64s) -> bool:
     """For each match of the last push, in order of their last events, the event that each cell is read at (-1: none).
 
-    positions: int64[cells, 5] (positions.py); of_row: 1 where the cell is read at the start of the search.  Gives how
-    many cells have no event, or -1 if some match is not a whole one.
+    False: some match is not a whole one.
     """
-    desk = ints(tables, DESK)
+    desk, positions, of_row = ints(tables, DESK), int_table(tables, CELL_POSITIONS), ints(tables, OF_ROW)
+    picked = int_table(tables, PICKED)
     events, labels, ends = ints(tables, O_EVENTS), ints(tables, O_LABELS), ints(tables, O_ENDS)
     starts, fates, order = ints(tables, O_STARTS), flags(tables, O_FATES), ints(tables, BEGINS)
     lasts = ints(tables, ENDS)
-    missing = 0
     for match in range(desk[FOUND]):
         if fates[match] != WHOLE:
-            return -1
+            return False
         begin = ends[match - 1] if match else 0
         last = events[ends[match] - 1] if ends[match] > begin else starts[match]
         place = match
@@ -284,15 +293,22 @@ def pick_events(tables: Int64s, positions: Any, of_row: Int64s, picked: Any) -> 
             if not of_row[cell]:
                 found = find_logical(positions, cell, labels, begin, ends[match])
                 event = events[found] if found >= 0 else -1
-                missing += event < 0
             picked[cell, place] = event
-    return missing
+    return True
 
 
 class RowLane:
-    """keys: int64[room], where the numbers of keys are written for the events at hand."""
+    """keys: int64[room], where the numbers of keys are written for the events at hand.  plain: of rows whose cells are
+    simply read somewhere, the positions of those cells (positions.py), and which are read at the row itself;
+    `list_cells`: what such rows are made of (row_records.py)."""
 
-    def __init__(self, pattern: CompiledRowPattern, interner: Interner, keys: Int64s) -> None:
+    def __init__(
+        self,
+        pattern: CompiledRowPattern,
+        interner: Interner,
+        keys: Int64s,
+        plain: tuple[npt.NDArray[np.int64], Int64s] | None,
+    ) -> None:
         self._pattern = pattern
         self._interner = interner
         self._keys = keys
@@ -319,6 +335,10 @@ class RowLane:
         self._fit_keys()
         self._fill_queue()
         self._held: list[npt.NDArray[Any]] = []
+        self.state: Int64s = NO_LINKS  # of the intake
+        self._plain = plain or (np.zeros((0, 5), dtype=np.int64), NO_LINKS)
+        self.picked = np.zeros((0, 0) if plain is None else (len(plain[1]), MOST_ROWS), dtype=np.int64)
+        self.list_cells: Callable[[], npt.NDArray[np.int64]] = lambda: NO_CELLS
         self.lay_out()
 
     # --- arrays ------------------------------------------------------------------------------------------
@@ -337,6 +357,8 @@ class RowLane:
     @property
     def is_stale(self) -> bool:
         """Must the tables be laid out anew, because there are new strings?"""
+        if self._interner.count == self._texts:
+            return False
         knows_all = len(self._machine.ranks) >= self._interner.count
         return self._tests.is_stale or self._tests_back.is_stale or (self._pattern.uses_ranks and not knows_all)
 
@@ -375,6 +397,7 @@ class RowLane:
         return min(queued, *(store.data.shape[1] for store in self._stores))
 
     def lay_out(self) -> None:
+        self._texts = self._interner.count
         pattern, rules = self._pattern, self._pattern.rules
         self._machine = pattern.make_machine()
         times, plays, following, preceding, taken = (store.data[0] for store in pattern.stores[:5])
@@ -388,7 +411,8 @@ class RowLane:
         here = [self._order, self._listed, self._begins, self._ends, self._stamps, self._places, self._queue.data[0]]
         self._held = [
             *of_rules, *self._machine, *pattern.cells, times, plays, following, preceding, taken, *pattern.keys,
-            *of_scratch, *answers, tested, *self._output, *here, self._desk,
+            *of_scratch, *answers, tested, *self._output, *here, self._desk, *self._plain, self.picked,
+            self.list_cells(),
         ]  # fmt: skip
         self._tables = lay_out(self._held)
         answers_here = [self._keys, self._plays, NO_LINKS, NO_LINKS]
@@ -401,9 +425,12 @@ class RowLane:
     def push(self, intake: Int64s, begin: int, count: int) -> int:
         """Take in events: NOTHING or SOMETHING came of it, or (below 1) why they were not taken in."""
         aggregates = self._aggregates
-        outcome = self._call(intake, begin, count, phase=1 if aggregates else 0)
+        outcome: int = push_rows(
+            intake, self._asked, self._asked_back, self._tables, begin, count, self._all_bits, 1 if aggregates else 0
+        )
         if outcome <= 0:
             return outcome
+        count = int(self.state[COUNT])
         for store in self._stores:
             store.used += count
         self._queue.used += count
@@ -414,7 +441,7 @@ class RowLane:
             if int(self._desk[TOTAL]) + 64 > len(self._output.ends):
                 self._output = self._pattern.make_output(2 * int(self._desk[TOTAL]) + 64)
             self.lay_out()
-            outcome = self._call(intake, begin, count, phase=2)
+            outcome = push_rows(intake, self._asked, self._asked_back, self._tables, begin, count, self._all_bits, 2)
         if outcome == STOPPED and self._desk[STATUS] != NO_ROOM:
             self._pattern.raise_status(int(self._desk[STATUS]))
         if outcome == TROUBLED:
@@ -422,19 +449,6 @@ class RowLane:
             self._tests_back.check_trouble()
             check_trouble(self._machine)
         return SOMETHING if outcome == STOPPED else outcome
-
-    def _call(self, intake: Int64s, begin: int, count: int, phase: int) -> int:
-        return int(push_rows(intake, self._asked, self._asked_back, self._tables, begin, count, self._all_bits, phase))
-
-    def pick(self, positions: Int64s, of_row: Int64s) -> tuple[npt.NDArray[np.int64], bool] | None:
-        """Of the last push, if all its matches are whole ones: int64[cells, matches], the event that each cell is read
-        at, and whether some have none (-1); matches in the order of their last events."""
-        found = int(self._desk[FOUND])
-        if self._desk[STATUS] == NO_ROOM or found > len(self._begins):
-            return None
-        picked = np.empty((len(of_row), found), dtype=np.int64)
-        missing = int(pick_events(self._tables, positions, of_row, picked))
-        return None if missing < 0 else (picked, missing > 0)
 
     def take_found(self, horizon: int) -> Matches:
         """The matches that the last push found."""

@@ -32,7 +32,7 @@ from cepheid.kernel.compiled.sequence_chains import ChainPlan, Chains, TooMany, 
 from cepheid.kernel.compiled.sequence_pool import RunPool
 from cepheid.kernel.compiled.sequence_runs import COUNTERS, EARLIEST, FOUND_ROWS, NODES_USED
 from cepheid.kernel.compiled.sequence_runs import TROUBLE as TROUBLE_OF_RUNS
-from cepheid.kernel.compiled.take_in import NOTHING, REACHED, SOMETHING, STATE, TAKEN, TROUBLED, take_in
+from cepheid.kernel.compiled.take_in import COUNT, NOTHING, REACHED, SOMETHING, STATE, TROUBLED, take_in
 from cepheid.kernel.compiled.tests_alone import (
     KEYS,
     PLAYS,
@@ -58,15 +58,14 @@ def push_runs(
     tidy_at: int,
 ) -> Any:  # fmt: skip
     """done: events before this one have been shown to the runs; -1: they are to be taken in first."""
-    keys, plays = ints(asked, KEYS)[:count], ints(asked, PLAYS)[:count]
     if done < 0:
-        outcome = take_in(intake, begin, count)
-        if outcome != TAKEN:
-            return outcome, done
+        count = take_in(intake, begin, count)
+        if count < 0:
+            return count, done
         begin_plays(asked, count, all_bits)
         test_events(asked, 0, count, NO_LINKS)
         done = 0
-    done, why = advance(keys, plays, begin, done, tables)
+    done, why = advance(ints(asked, KEYS)[:count], ints(asked, PLAYS)[:count], begin, done, tables)
     if why == OVER_LIMIT:
         return REFUSED, done
     if why == NO_ROOM:
@@ -92,11 +91,11 @@ def push_runs(
 def push_chains(
     intake: Int64s, asked: Int64s, tables: Int64s, begin: int, count: int, all_bits: int, steps: int, within: int
 ) -> Any:
-    keys, plays = ints(asked, KEYS)[:count], ints(asked, PLAYS)[:count]
-    outcome = take_in(intake, begin, count)
+    count = take_in(intake, begin, count)
     plan = ChainPlan(steps, within, small_ints(tables, JOINT), ints(tables, STEP_OF))
-    if outcome != TAKEN:
-        return outcome, np.empty((0, steps), dtype=np.int64)
+    if count < 0:
+        return count, np.empty((0, steps), dtype=np.int64)
+    keys, plays = ints(asked, KEYS)[:count], ints(asked, PLAYS)[:count]
     begin_plays(asked, count, all_bits)
     test_events(asked, 0, count, NO_LINKS)
     machine = Machine(
@@ -138,6 +137,7 @@ class SequenceLane:
         self._new_streams = np.zeros(len(keys), dtype=np.int64)
         self._stores = sequence.stores
         self._held: list[npt.NDArray[Any]] = []
+        self.state: Int64s = NO_LINKS  # of the intake
         self.lay_out()
 
     # --- arrays ------------------------------------------------------------------------------------------
@@ -155,6 +155,8 @@ class SequenceLane:
     @property
     def is_stale(self) -> bool:
         """Must the tables be laid out anew, because there are new strings?"""
+        if self._interner.count == self._texts:
+            return False
         return self._tests.is_stale or (self._sequence.uses_ranks and len(self._machine.ranks) < self._interner.count)
 
     def make_room(self, keys: int, count: int) -> bool:
@@ -171,6 +173,7 @@ class SequenceLane:
         return min([self._matcher.room, *(store.data.shape[1] for store in self._stores)])
 
     def lay_out(self) -> None:
+        self._texts = self._interner.count
         self._machine = self._sequence.make_machine()
         times, cells = self._sequence.view
         here = [self._keys, self._plays, self._new_streams, self._stream_bits]
@@ -212,7 +215,7 @@ class SequenceLane:
             intake, self._asked, self._tables, begin, count, self._all_bits, plan.steps, plan.within
         )
         if outcome > 0:
-            self._count_up(count)
+            self._count_up(int(self.state[COUNT]))
             if outcome == SOMETHING:
                 chains.put_found(found)
         return int(outcome)
@@ -222,6 +225,7 @@ class SequenceLane:
         outcome, done = push_runs(intake, self._asked, self._tables, begin, count, -1, self._all_bits, settles, tidy_at)
         if outcome <= 0:
             return int(outcome)
+        count = int(self.state[COUNT])
         self._count_up(count)
         while outcome == STUCK:
             pool.grow_for(self._tables, int(self._keys[done]))

@@ -1,21 +1,23 @@
-"""Windows for a few events at a time: take them in, let the policy write its steps, and, for sums, carry them out.
+"""Windows for a few events at a time: take them in, let the policy write its steps, and carry them out.
 
-    take_in ─▶ slide_events (window_sliding.py) ─▶ add_up (float_sums.py) ─▶ rows
+    take_in ─▶ slide_events (window_sliding.py) ─▶ banks (laid_banks.py) ─▶ records of rows (row_records.py)
 
-That is one call of compiled code for sliding windows with sums, averages and deviations of one column; other policies
-and aggregates do in turn what they do for large batches.  The state is that of `CompiledWindows` either way.
+That is one call of compiled code for sliding windows whose aggregates can be laid out; other policies and aggregates do
+in turn what they do for large batches.  The state is that of `CompiledWindows` either way.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from cepheid.kernel.columns import Column, Int64s
-from cepheid.kernel.compiled.array_table import flags, float_table, floats, int_table, ints, lay_out
+from cepheid.kernel.columns import Flags, Int64s
+from cepheid.kernel.compiled.array_table import flags, int_table, ints, lay_out
 from cepheid.kernel.compiled.njit_options import njit
+from cepheid.kernel.compiled.row_records import NO_CELLS, write_records
 from cepheid.kernel.compiled.sliding_policy import SlidingPolicy
 from cepheid.kernel.compiled.step_buffer import (
     ANSWER_COUNT,
@@ -30,9 +32,15 @@ from cepheid.kernel.compiled.step_buffer import (
     STEP_COUNT,
     StepBuffer,
 )
-from cepheid.kernel.compiled.take_in import NOTHING, REACHED, SOMETHING, STATE, TAKEN, take_in
+from cepheid.kernel.compiled.take_in import COUNT, NOTHING, OUTCOME, REACHED, SHIFT, SOMETHING, STATE, encode, take_in
 from cepheid.kernel.compiled.tests_alone import Target
-from cepheid.kernel.compiled.window_aggregates.float_sums import OF_VARIANCES, FloatSumBank, add_up
+from cepheid.kernel.compiled.window_aggregates.laid_banks import (
+    ALL_DONE,
+    PROGRESS,
+    LaidBanks,
+    lay_banks,
+    run_laid_banks,
+)
 from cepheid.kernel.compiled.window_policy import rank_of, read_steps
 from cepheid.kernel.compiled.window_rows import write_rest, write_rows
 from cepheid.kernel.compiled.window_sliding import CURSOR, Sliding, slide_events
@@ -41,14 +49,18 @@ from cepheid.kernel.window import AnswerColumn, WindowRows
 
 (
     PLAN, NUMBERS, TIMES, GROUPS, NEXTS, KEY_TABLE, GROUP_TABLE, HEAP, ORDER, STEPS, SLOTS, ITEMS, ROWS, SIZES, KEYS,
-    OPENS, NEW_KEYS, NEW_GROUPS, CELLS, VALID, RECORDS, RARE, COUNTERS, COUNTS, SUMS, MEANS, DEVIATIONS,
-) = range(27)  # fmt: skip
-"""Places of the table; from CELLS on only where sums are added up here."""
+    OPENS, NEW_KEYS, NEW_GROUPS, BANKS, CELLS,
+) = range(20)  # fmt: skip
+"""Places of the table."""
 
-NEVER = np.iinfo(np.int64).max
 MOST_ROWS = 4096  # answers that are given at once
 STOPPED, SHORT = 3, 4
-"""What came of a push, besides NOTHING and SOMETHING: the policy has not written all; a sum lacks room."""
+"""What came of a push, besides NOTHING and SOMETHING: the policy has not written all, or there are no banks here; a
+bank stopped."""
+
+
+_NO_BANKS: Int64s = np.zeros((0, PROGRESS + 1), dtype=np.int64)
+_NO_FLAGS: Flags = np.zeros(0, dtype=np.uint8)
 
 
 @njit()
@@ -60,49 +72,46 @@ def sliding_at(tables: Int64s) -> Sliding:
 
 
 @njit()
-def sum_steps(tables: Int64s, done: int, is_float: bool) -> int:
-    """Carry out the steps from `done` on; gives how far it came."""
+def answer_steps(tables: Int64s) -> int:
+    """Let the banks carry out the steps, and write the rows; gives an outcome (take_in.py), or which bank stopped."""
     sizes = ints(tables, SIZES)
-    steps = sizes[STEP_COUNT]
-    return add_up(
-        flags(tables, STEPS)[:steps], ints(tables, SLOTS), ints(tables, ITEMS), done, ints(tables, CELLS), is_float,
-        flags(tables, VALID), float_table(tables, RECORDS), float_table(tables, RARE), ints(tables, COUNTERS),
-        ints(tables, COUNTS), floats(tables, SUMS), floats(tables, MEANS), floats(tables, DEVIATIONS),
-    )  # fmt: skip
+    steps, rows = sizes[STEP_COUNT], sizes[ROW_COUNT]
+    if steps:
+        number = run_laid_banks(
+            int_table(tables, BANKS), flags(tables, STEPS)[:steps], ints(tables, SLOTS), ints(tables, ITEMS), rows
+        )
+        if number != ALL_DONE:
+            return encode(SHORT, number)
+    return encode(SOMETHING, rows, write_records(int_table(tables, CELLS), rows)) if rows else NOTHING
 
 
 @njit()
-def push_slides(intake: Int64s, tables: Int64s, begin: int, count: int, adds_up: bool, is_float: bool) -> Any:
-    """What came of it; and why the policy stopped, how many steps have been carried out, or the smallest count of
-    values behind an answer."""
-    outcome = take_in(intake, begin, count)
-    if outcome != TAKEN:
-        return outcome, 0
+def push_slides(intake: Int64s, tables: Int64s, begin: int, count: int) -> int:
+    """An outcome: of STOPPED why, of SHORT the number of the bank, else the number of rows."""
+    count = take_in(intake, begin, count)
+    if count < 0:
+        return count
     keys, groups = ints(tables, KEYS), ints(tables, GROUPS)
     new_keys, new_groups = ints(tables, NEW_KEYS), ints(tables, NEW_GROUPS)
     for i in range(count):
         keys[begin + i] = new_keys[i]
         groups[begin + i] = new_groups[i]
-    sizes = ints(tables, SIZES)
+    sizes, banks = ints(tables, SIZES), int_table(tables, BANKS)
     sizes[STEP_COUNT], sizes[ROW_COUNT], sizes[ANSWER_COUNT] = 0, 0, 0
     ints(tables, NUMBERS)[CURSOR] = begin
     buffer = StepBuffer(flags(tables, STEPS), ints(tables, SLOTS), ints(tables, ITEMS), int_table(tables, ROWS), sizes)
     now = 2 * ints(intake, STATE)[REACHED]
     stopped = slide_events(sliding_at(tables), keys, flags(tables, OPENS), begin, begin + count, now, buffer)
-    if stopped != DONE or not adds_up or sizes[ANSWER_COUNT] > MOST_ROWS:
-        return STOPPED, stopped
-    done = sum_steps(tables, 0, is_float)
-    if done < sizes[STEP_COUNT]:
-        return SHORT, done
-    counts, least = ints(tables, COUNTS), NEVER
-    for answer in range(sizes[ANSWER_COUNT]):
-        least = min(least, counts[answer])
-    return SOMETHING if sizes[ROW_COUNT] else NOTHING, least
+    if stopped != DONE or not banks.shape[0] or sizes[ANSWER_COUNT] > MOST_ROWS:
+        return encode(STOPPED, stopped)
+    for number in range(banks.shape[0]):
+        banks[number, PROGRESS] = 0
+    return answer_steps(tables)
 
 
 class WindowLane:
     """dtypes: of the columns that are aggregated; keys, groups: int64[room], where numbers of the events at hand are
-    written."""
+    written; `list_cells`: what rows are made of (row_records.py), if they are written here."""
 
     def __init__(self, windows: CompiledWindows, dtypes: dict[str, Any], keys: Int64s, groups: Int64s) -> None:
         parts = windows.only
@@ -111,21 +120,27 @@ class WindowLane:
         self._keys, self._groups = keys, groups
         self._dtypes = dtypes
         self._store.open_columns(dtypes)
-        bank = self._maker.banks.only
-        slides = isinstance(self._policy, SlidingPolicy) and self._policy.can_be_laid_out and self._maker.is_plain
-        self._sliding = self._policy if slides and isinstance(self._policy, SlidingPolicy) else None
-        self._bank = bank if self._sliding is not None and isinstance(bank, FloatSumBank) else None
-        self._is_float = self._bank is not None and dtypes[self._bank.column] == np.float64
-        wants = (False, False, False) if self._bank is None else self._bank.wants
-        self._counts = np.zeros(MOST_ROWS, dtype=np.int64)
-        self._answers = [np.zeros(MOST_ROWS if wanted else 0) for wanted in wants]
+        policy = self._policy
+        slides = isinstance(policy, SlidingPolicy) and policy.can_be_laid_out and self._maker.is_plain
+        self._sliding = policy if slides and isinstance(policy, SlidingPolicy) else None
+        self._banks: LaidBanks | None = None
+        if self._sliding is not None:
+            self._banks = lay_banks(self._maker.banks, self._store, self._sliding.slot_count, MOST_ROWS)
+        self.list_cells: Callable[[], npt.NDArray[np.int64]] = lambda: NO_CELLS
         self.state: Int64s = np.zeros(0, dtype=np.int64)  # of the intake
-        self._least = 0  # count of values behind an answer of the last push
-        self._averages = None if self._bank is None else self._bank.single
-        self._spare = 16  # rare records that there is room for
         self._held: list[npt.NDArray[Any]] = []
         self._found: WindowRows | None = None
         self._tables: Int64s = np.zeros(0, dtype=np.int64)
+
+    @property
+    def answers(self) -> list[tuple[Int64s, Flags]]:
+        """Of each aggregate: its values as 64-bit words, and validity; empty if they are not written here."""
+        return [] if self._banks is None else self._banks.answers
+
+    @property
+    def indices(self) -> tuple[Int64s, Int64s]:
+        """The groups of rows, and their events."""
+        return self._maker.buffer.rows[GROUP], self._maker.buffer.rows[EVENT]
 
     # --- arrays ------------------------------------------------------------------------------------------
     def stored_targets(self) -> list[Target]:
@@ -158,39 +173,38 @@ class WindowLane:
             return
         store, buffer = self._store, self._maker.buffer
         state = self._sliding.lay_tables(store, 0)
-        self._held = [*state, *buffer, store.keys, np.zeros(0, dtype=np.uint8), self._keys, self._groups]
-        if self._bank is not None:
-            column = store.column(self._bank.column)
-            assert column.valid is not None, "the columns are open"
-            arrays = self._bank.lay_arrays(self._sliding.slot_count, self._spare)
-            self._held += [column.values.view(np.int64), column.valid, *arrays, self._counts, *self._answers]
+        if self._banks is not None:
+            laid = self._banks.lay_out(self._sliding.slot_count, store)
+            assert laid, "a bank that was laid out can be again"
+        banks = _NO_BANKS if self._banks is None else self._banks.table
+        self._held = [*state, *buffer, store.keys, _NO_FLAGS, self._keys, self._groups, banks, self.list_cells()]
         self._tables = lay_out(self._held)
 
     # --- events ------------------------------------------------------------------------------------------
     def push(self, intake: Int64s, begin: int, count: int) -> int:
-        """Take in events: NOTHING or SOMETHING came of it, or (below 1) why they were not taken in."""
+        """Take in events: what came of it (take_in.py)."""
         self._found = None
-        self._least = 0
         if self._sliding is None:
             return self._push_any(intake, begin, count)
-        adds_up = self._bank is not None
-        outcome, done = push_slides(intake, self._tables, begin, count, adds_up, self._is_float)
+        outcome: int = push_slides(intake, self._tables, begin, count)
         if outcome <= 0:
-            return int(outcome)
-        self._store.count += count
-        while outcome == SHORT:
-            self._spare *= 2
+            return outcome
+        self._store.count = begin + int(self.state[COUNT])
+        return outcome if outcome & OUTCOME <= SOMETHING else self._go_on(outcome, begin)
+
+    def _go_on(self, outcome: int, begin: int) -> int:
+        """The kernel stopped."""
+        while outcome & OUTCOME == SHORT:
+            assert self._banks is not None, "one of them stopped"
+            self._banks.grow(outcome >> SHIFT)
             self.lay_out()
-            done = sum_steps(self._tables, done, self._is_float)
-            if done == self._maker.buffer.sizes[STEP_COUNT]:
-                return SOMETHING if self._maker.buffer.sizes[ROW_COUNT] else NOTHING
-        if outcome != STOPPED:
-            self._least = done
-            return int(outcome)
-        if done == DONE:
+            outcome = answer_steps(self._tables)
+        if outcome & OUTCOME != STOPPED:
+            return outcome
+        if outcome >> SHIFT == DONE:
             return self._run_banks()
         now = rank_of(int(self.state[REACHED]), final=False)
-        write_rest(self._maker, self._policy, self._store, begin, now, int(done))
+        write_rest(self._maker, self._policy, self._store, begin, now, outcome >> SHIFT)
         return self._take(changed=True)
 
     def _run_banks(self) -> int:
@@ -200,13 +214,15 @@ class WindowLane:
         if not count and not sizes[STEP_COUNT]:
             return NOTHING
         values = self._maker.banks.run(read_steps(self._maker.buffer, self._policy.slot_count), self._store)
+        if self._banks is not None:  # they may have grown
+            self.lay_out()
         self._found = _take_rows(rows, count, values)
         return SOMETHING if count else NOTHING
 
     def _push_any(self, intake: Int64s, begin: int, count: int) -> int:
-        outcome = int(take_in(intake, begin, count))
-        if outcome != TAKEN:
-            return outcome
+        count = take_in(intake, begin, count)
+        if count < 0:
+            return count
         store, end = self._store, begin + count
         store.keys[begin:end] = self._keys[:count]
         store.groups(0)[begin:end] = self._groups[:count]
@@ -220,32 +236,13 @@ class WindowLane:
             self.lay_out()
         return SOMETHING if len(self._found) else NOTHING
 
-    def take_quick(self) -> tuple[Int64s, Int64s, list[tuple[Any, Any]]] | None:
-        """Of the last push, if sums were added up here: groups, events, and for each aggregate its values and where
-        they are null (None: nowhere).  Groups and events are views: they are good until the next push."""
-        if self._found is not None or self._averages is None:
-            return None
-        buffer = self._maker.buffer
-        count = int(buffer.sizes[ROW_COUNT])
-        groups, events = buffer.rows[GROUP, :count], buffer.rows[EVENT, :count]
-        if self._averages == OF_VARIANCES:
-            assert self._bank is not None, "the answers are here"
-            (found,) = self._bank.answer(self._counts[:count], *(array[:count] for array in self._answers))
-            absent = None if self._least > 1 or found.valid is None else found.valid == 0
-            return groups, events, [(found.values, absent)]
-        absent = None if self._least > 0 else self._counts[:count] == 0
-        return groups, events, [(self._answers[self._averages][:count].copy(), absent)]
-
     def take_found(self) -> WindowRows:
         """The rows of the last push."""
         if self._found is not None:
             return self._found
-        assert self._bank is not None, "the answers are here"
-        sizes, rows = self._maker.buffer.sizes, self._maker.buffer.rows
-        count = int(sizes[ROW_COUNT])
-        sums, means, deviations = (array[:count].copy() for array in self._answers)
-        values: tuple[Column, ...] = self._bank.answer(self._counts[:count].copy(), sums, means, deviations)
-        return _take_rows(rows, count, values)
+        assert self._banks is not None, "the answers are here"
+        count = int(self._maker.buffer.sizes[ROW_COUNT])
+        return _take_rows(self._maker.buffer.rows, count, self._banks.take(count))
 
 
 def _take_rows(rows: npt.NDArray[np.int64], count: int, values: tuple[AnswerColumn, ...]) -> WindowRows:

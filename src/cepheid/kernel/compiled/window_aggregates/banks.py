@@ -126,9 +126,13 @@ class Banks:
         return tuple(answers[aggregate] for aggregate in self._aggregates)
 
     @property
-    def only(self) -> Bank | None:
-        """The bank that computes all there is, each of it once."""
-        return self._banks[0][0] if len(self._banks) == 1 and len(self._banks[0][1]) == len(self._aggregates) else None
+    def aggregates(self) -> tuple[WindowedAggregate, ...]:
+        return self._aggregates
+
+    @property
+    def members(self) -> list[tuple[Bank, list[WindowedAggregate]]]:
+        """Each bank, and the aggregates that it computes."""
+        return self._banks
 
     def keep(self, slots: Int64s) -> Arrays:
         """What these slots hold, which were filled by ADD; of MERGEABLE functions only."""

@@ -82,6 +82,12 @@ def order_float(bits: Any) -> Any:
     return (bits ^ _ALL_BUT_SIGN) + 1  # -0.0 falls together with 0.0
 
 
+@njit()
+def give_float(ordered: Any) -> Any:
+    """The bits of the float behind an ordered cell."""
+    return ordered if ordered >= 0 else (ordered - 1) ^ _ALL_BUT_SIGN
+
+
 def as_given(ordered: Int64s, mode: int) -> Int64s | Floats:
     """The values behind ordered cells, all at once."""
     if mode != FLOATS:

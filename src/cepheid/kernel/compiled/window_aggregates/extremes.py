@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cepheid.kernel.columns import Column, Flags, Int64s, Interner
+from cepheid.kernel.compiled.array_table import flag_table, flags, int_table, ints
 from cepheid.kernel.compiled.njit_options import njit
 from cepheid.kernel.compiled.window_aggregates.cells import (
     FLOATS,
@@ -30,6 +31,7 @@ from cepheid.kernel.compiled.window_aggregates.cells import (
     Columns,
     as_given,
     as_values,
+    give_float,
     order_float,
     pack_texts,
     read_cells,
@@ -45,6 +47,8 @@ HEAD, TAIL, ENTERED, LEFT, SLOT_WIDTH = 0, 1, 2, 3, 4
 CELL, MEMBER, OLDER, NEWER, VALUE, VALUE_VALID, NODE_WIDTH = 0, 1, 2, 3, 4, 5, 6
 FREE, USED = 0, 1  # of the table's counters: first free node, nodes ever used
 NONE = -1
+L_CELLS, L_VALID, L_VALUES, L_VALUES_VALID, L_SLOTS, L_NODES, L_COUNTERS, L_KIND, L_WORDS, L_ANSWERED = range(10)
+"""Places of the table that `lay_out` is for."""
 
 
 class ExtremeBank(KeptRows):
@@ -76,6 +80,23 @@ class ExtremeBank(KeptRows):
         if self._is_pair:
             return (Column(as_values(answers, values.mode), some),)
         return (Column(as_given(answers, ordered.mode), some),)
+
+    # --- a few events at a time (laid_banks.py) ---------------------------------------------------------------
+    def lay_out(self, slots: int, store: Columns, words: Int64s, valid: Flags) -> list[npt.NDArray[Any]] | None:
+        """words, valid: [1, rows], where answers go.  None: texts are compared, whose ranks change as new ones come."""
+        self._slots = widen(self._slots, slots)
+        ordered, values = self._read(store)
+        if ordered.mode == TEXTS:
+            return None
+        kind = np.array([ordered.mode, self._is_max, self._is_pair], dtype=np.int64)
+        return [
+            ordered.values, ordered.valid, values.values, values.valid, self._slots, self._nodes, self._counters, kind,
+            words, valid,
+        ]  # fmt: skip
+
+    def grow(self) -> None:
+        """There were not enough nodes."""
+        self._nodes = widen(self._nodes, len(self._nodes) + 1)
 
     def _read(self, store: Columns) -> tuple[Cells, Cells]:
         """What is compared, and what is listed where that is something else."""
@@ -122,6 +143,26 @@ class ExtremeBank(KeptRows):
             return [(CELL, "cells")] if aggregate.column_kind == "string" else []
         places = [(CELL, "cells")] if aggregate.by_kind == "string" else []
         return places + ([(VALUE, "values")] if aggregate.column_kind == "string" else [])
+
+
+@njit()
+def run_laid_extremes(tables: Int64s, steps: Flags, slots: Int64s, items: Int64s, done: int, rows: int) -> int:
+    """As `_follow`, with all arrays on one table; at the end the answers of `rows` rows are written."""
+    kind = ints(tables, L_KIND)  # also in place of ranks, which only texts have
+    words, some = int_table(tables, L_WORDS)[0], flag_table(tables, L_ANSWERED)[0]
+    mode, is_pair = kind[0], kind[2] != 0
+    if done == 0:
+        for row in range(rows):
+            words[row], some[row] = 0, 0
+    done = _follow(
+        steps, slots, items, done, ints(tables, L_CELLS), flags(tables, L_VALID), mode, kind, ints(tables, L_VALUES),
+        flags(tables, L_VALUES_VALID), kind[1] != 0, int_table(tables, L_SLOTS), int_table(tables, L_NODES),
+        ints(tables, L_COUNTERS), words, some,
+    )  # fmt: skip
+    if done == steps.shape[0] and mode == FLOATS and not is_pair:
+        for row in range(rows):
+            words[row] = give_float(words[row])
+    return done
 
 
 @njit()

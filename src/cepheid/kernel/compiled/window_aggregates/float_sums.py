@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cepheid.kernel.columns import Column, Flags, Floats, Int64s, Interner
+from cepheid.kernel.compiled.array_table import flag_table, flags, float_table, floats, int_table, ints
 from cepheid.kernel.compiled.exact_floats import add_to_squares, add_to_sum
 from cepheid.kernel.compiled.exact_sums import (
     COUNT,
@@ -25,6 +26,7 @@ from cepheid.kernel.compiled.exact_sums import (
     add_number,
     add_rare,
     add_rare_of_pane,
+    finish_variance,
     finish_variances,
     read_deviations,
     read_rare,
@@ -39,7 +41,12 @@ from cepheid.kernel.window import WindowedAggregate
 
 FREE, USED = 0, 1  # of the rare records: the first free one, how many were ever used
 NONE = -1
-OF_VARIANCES = 2
+OF_SUMS, OF_MEANS, OF_VARIANCES, OF_COUNTS = range(4)
+(
+    L_CELLS, L_VALID, L_RECORDS, L_RARE, L_COUNTERS, L_COUNTS, L_SUMS, L_MEANS, L_DEVIATIONS, L_ASKED, L_MODE, L_WORDS,
+    L_ANSWERED,
+) = range(13)  # fmt: skip
+"""Places of the table that `lay_out` is for."""
 VARIANCES = {"stddev_samp": (1, True), "stddev_pop": (0, True), "var_samp": (1, False), "var_pop": (0, False)}
 """How many values less the sum is divided by; is the root taken?"""
 
@@ -55,6 +62,7 @@ class FloatSumBank:
         self._records = np.zeros((0, WIDTH if self._wants_variance else SQUARES))
         self._rare = np.zeros((0, RARE_WIDTH))
         self._counters = np.array([NONE, 0], dtype=np.int64)
+        self._answers: list[npt.NDArray[Any]] = []  # counts, sums, means, deviations: for a few events at a time
 
     def run(self, step_list: StepList, store: Columns) -> tuple[Column, ...]:
         self._records = widen(self._records, step_list.slot_count)
@@ -77,33 +85,26 @@ class FloatSumBank:
             self._rare = widen(self._rare, len(self._rare) + 1)
         return tuple(self._answer(aggregate, counts, sums, means, deviations) for aggregate in self._aggregates)
 
-    # --- a few events at a time (window_lane.py) -------------------------------------------------------------
-    def lay_arrays(self, slots: int, spare: int) -> list[npt.NDArray[Any]]:
-        """Records, rare records and counters, with room for so many slots and rare ones."""
+    # --- a few events at a time (laid_banks.py) ---------------------------------------------------------------
+    def lay_out(self, slots: int, store: Columns, words: Int64s, valid: Flags) -> list[npt.NDArray[Any]]:
+        """words, valid: [aggregates, rows], where answers go."""
         self._records = widen(self._records, slots)
-        self._rare = widen(self._rare, spare)
-        return [self._records, self._rare, self._counters]
+        assert self._aggregates[0].column is not None, "only count(*) is of no column"
+        cells = read_cells(store, self._aggregates[0].column)
+        if not self._answers:  # once: when arrays grow in the midst of steps, the answers so far stay
+            wanted = (self._wants_sum, self._wants_mean, self._wants_variance)
+            answers = [np.zeros(words.shape[1]) if wants else NO_FLOATS for wants in wanted]
+            self._answers = [np.zeros(words.shape[1], dtype=np.int64), *answers]
+        asked = np.array([_tabulate(aggregate.function) for aggregate in self._aggregates], dtype=np.int64)
+        mode = np.array([cells.mode == FLOATS], dtype=np.int64)
+        return [
+            cells.values, cells.valid, self._records, self._rare, self._counters, *self._answers, asked, mode, words,
+            valid,
+        ]  # fmt: skip
 
-    @property
-    def column(self) -> str:
-        name = self._aggregates[0].column
-        assert name is not None, "only count(*) is of no column"
-        return name
-
-    @property
-    def wants(self) -> tuple[bool, bool, bool]:
-        """Sums, means, variances?"""
-        return self._wants_sum, self._wants_mean, self._wants_variance
-
-    @property
-    def single(self) -> int | None:
-        """If one sum, average or variance is all that is asked for: which of sums, means and deviations it is of."""
-        functions = [aggregate.function for aggregate in self._aggregates]
-        places = {"sum": 0, "avg": 1} | dict.fromkeys(VARIANCES, OF_VARIANCES)
-        return places.get(functions[0]) if len(functions) == 1 else None
-
-    def answer(self, counts: Int64s, sums: Floats, means: Floats, deviations: Floats) -> tuple[Column, ...]:
-        return tuple(self._answer(aggregate, counts, sums, means, deviations) for aggregate in self._aggregates)
+    def grow(self) -> None:
+        """There were not enough rare records."""
+        self._rare = widen(self._rare, len(self._rare) + 1)
 
     def _answer(
         self, aggregate: WindowedAggregate, counts: Int64s, sums: Floats, means: Floats, deviations: Floats
@@ -150,6 +151,47 @@ class FloatSumBank:
         rare = np.concatenate([kept["rare"] for kept in parts])
         records[records[:, RARE] > 0, RARE] = np.arange(1, len(rare) + 1)  # they lie in the order of the slots
         return {"records": records, "rare": rare}
+
+
+def _tabulate(function: str) -> tuple[int, int, int]:
+    """What an aggregate is computed from, and for variances how."""
+    if function in VARIANCES:
+        spared, is_root = VARIANCES[function]
+        return OF_VARIANCES, spared, is_root
+    return {"sum": OF_SUMS, "avg": OF_MEANS, "count": OF_COUNTS}[function], 0, 0
+
+
+@njit()
+def run_laid_sums(tables: Int64s, steps: Flags, slots: Int64s, items: Int64s, done: int, rows: int) -> int:
+    """As `add_up`, with all arrays on one table; at the end the answers of `rows` rows are written."""
+    counts, sums, means, deviations = (
+        ints(tables, L_COUNTS), floats(tables, L_SUMS), floats(tables, L_MEANS), floats(tables, L_DEVIATIONS),
+    )  # fmt: skip
+    done = add_up(
+        steps, slots, items, done, ints(tables, L_CELLS), ints(tables, L_MODE)[0] != 0, flags(tables, L_VALID),
+        float_table(tables, L_RECORDS), float_table(tables, L_RARE), ints(tables, L_COUNTERS), counts, sums, means,
+        deviations,
+    )  # fmt: skip
+    if done < steps.shape[0]:
+        return done
+    asked, answers = int_table(tables, L_ASKED), float_table(tables, L_WORDS)
+    whole, valid = int_table(tables, L_WORDS), flag_table(tables, L_ANSWERED)
+    for number in range(asked.shape[0]):
+        what, spared = asked[number, 0], asked[number, 1]
+        for row in range(rows):
+            valid[number, row] = counts[row] > spared
+            if what == OF_COUNTS:
+                whole[number, row], valid[number, row] = counts[row], 1
+            elif valid[number, row] == 0:
+                whole[number, row] = 0
+            elif what == OF_SUMS:
+                answers[number, row] = sums[row]
+            elif what == OF_MEANS:
+                answers[number, row] = means[row]
+            else:
+                is_root = asked[number, 2] != 0
+                answers[number, row] = finish_variance(deviations[row], float(counts[row]), spared, is_root)
+    return done
 
 
 @njit()

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from cepheid.errors import MatchFailure
 from cepheid.kernel.columns import Column, Flags, Floats, Int64s, Interner
+from cepheid.kernel.compiled.array_table import flag_table, flags, float_table, floats, int_table, ints
 from cepheid.kernel.compiled.exact_integers import (
     COUNT,
     HIGH,
@@ -29,6 +30,12 @@ from cepheid.kernel.compiled.window_aggregates.room import beyond, widen
 from cepheid.kernel.compiled.window_steps import CLEAR, EMIT, ENTER_PANE, LEAVE, LEAVE_PANE, StepList
 from cepheid.kernel.window import WindowedAggregate
 
+OF_SUMS, OF_MEANS, OF_WHOLE_MEANS, OF_COUNTS = range(4)
+(
+    L_CELLS, L_VALID, L_RECORDS, L_COUNTS, L_SUMS, L_MEANS, L_WHOLE_MEANS, L_ASKED, L_WORDS, L_ANSWERED,
+) = range(10)  # fmt: skip
+"""Places of the table that `lay_out` is for."""
+OUT_OF_RANGE = -1
 WIDTH = 4  # four: a record lies in one cache line
 
 
@@ -60,11 +67,32 @@ class IntegerSumBank(KeptRows):
             whole_means,
         )  # fmt: skip
         if not fits:
-            raise MatchFailure("a sum of integers left the range of 64 bits", hint="cast the column to DOUBLE")
+            raise self.refuse()
         some = (counts > 0).view(np.uint8)
         average = Column(whole_means if self._wants_whole_mean else means, some)
         answers = {"count": Column(counts), "sum": Column(sums, some), "avg": average}
         return tuple(answers[aggregate.function] for aggregate in self._aggregates)
+
+    def refuse(self) -> MatchFailure:
+        return MatchFailure("a sum of integers left the range of 64 bits", hint="cast the column to DOUBLE")
+
+    # --- a few events at a time (laid_banks.py) ---------------------------------------------------------------
+    def lay_out(self, slots: int, store: Columns, words: Int64s, valid: Flags) -> list[npt.NDArray[Any]]:
+        """words, valid: [aggregates, rows], where answers go."""
+        self._records = widen(self._records, slots)
+        assert self._aggregates[0].column is not None, "only count(*) is of no column"
+        cells = read_cells(store, self._aggregates[0].column)
+        rows = words.shape[1]
+        counts = np.zeros(rows, dtype=np.int64)
+        sums = np.zeros(rows, dtype=np.int64) if self._wants_sum else NO_CELLS
+        means = np.zeros(rows) if self._wants_mean else NO_FLOATS
+        whole_means = np.zeros(rows, dtype=np.int64) if self._wants_whole_mean else NO_CELLS
+        places = {"sum": OF_SUMS, "avg": OF_WHOLE_MEANS if self._wants_whole_mean else OF_MEANS, "count": OF_COUNTS}
+        asked = np.array([places[aggregate.function] for aggregate in self._aggregates], dtype=np.int64)
+        return [cells.values, cells.valid, self._records, counts, sums, means, whole_means, asked, words, valid]
+
+    def grow(self) -> None:
+        """There is always room."""
 
     def keep(self, slots: Int64s) -> dict[str, npt.NDArray[Any]]:
         self._records = widen(self._records, beyond(slots))
@@ -73,6 +101,35 @@ class IntegerSumBank(KeptRows):
     def restore(self, slots: Int64s, kept: dict[str, npt.NDArray[Any]]) -> None:
         self._records = widen(self._records, beyond(slots))
         self._records[slots] = kept["records"]
+
+
+@njit()
+def run_laid_integers(tables: Int64s, steps: Flags, slots: Int64s, items: Int64s, rows: int) -> int:
+    """As `_add_up`, with all arrays on one table, and then the answers; OUT_OF_RANGE: one does not fit."""
+    counts, sums, whole_means = ints(tables, L_COUNTS), ints(tables, L_SUMS), ints(tables, L_WHOLE_MEANS)
+    means = floats(tables, L_MEANS)
+    fits = _add_up(
+        steps, slots, items, ints(tables, L_CELLS), flags(tables, L_VALID), int_table(tables, L_RECORDS), counts, sums,
+        means, whole_means,
+    )  # fmt: skip
+    if not fits:
+        return OUT_OF_RANGE
+    asked, answers = ints(tables, L_ASKED), float_table(tables, L_WORDS)
+    whole, valid = int_table(tables, L_WORDS), flag_table(tables, L_ANSWERED)
+    for number in range(asked.shape[0]):
+        what = asked[number]
+        for row in range(rows):
+            some = counts[row] > 0
+            valid[number, row] = some or what == OF_COUNTS
+            if what == OF_COUNTS:
+                whole[number, row] = counts[row]
+            elif what == OF_MEANS:
+                answers[number, row] = means[row] if some else 0.0
+            elif some:
+                whole[number, row] = sums[row] if what == OF_SUMS else whole_means[row]
+            else:
+                whole[number, row] = 0
+    return steps.shape[0]
 
 
 @njit()

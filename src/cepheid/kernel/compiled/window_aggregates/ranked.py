@@ -9,8 +9,17 @@ import numpy as np
 import numpy.typing as npt
 
 from cepheid.kernel.columns import Column, Flags, Floats, Int64s, Interner
+from cepheid.kernel.compiled.array_table import flag_table, flags, float_table, floats, int_table, ints
+from cepheid.kernel.compiled.memory import read_bits
 from cepheid.kernel.compiled.njit_options import njit
-from cepheid.kernel.compiled.window_aggregates.cells import FLOATS, Columns, as_given, order_float, read_ordered
+from cepheid.kernel.compiled.window_aggregates.cells import (
+    FLOATS,
+    Columns,
+    as_given,
+    give_float,
+    order_float,
+    read_ordered,
+)
 from cepheid.kernel.compiled.window_aggregates.order_tree import (
     INNER_WIDTH,
     LEAF_WIDTH,
@@ -30,6 +39,12 @@ from cepheid.kernel.compiled.window_aggregates.room import widen
 from cepheid.kernel.compiled.window_steps import CLEAR, EMIT, LEAVE, StepList
 from cepheid.kernel.window import ListColumn, WindowedAggregate
 
+AS_IT_IS, BETWEEN_TIMES, BETWEEN_NUMBERS = range(3)
+(
+    L_CELLS, L_VALID, L_TREES, L_LEAVES, L_INNERS, L_COUNTERS, L_SHARES, L_DISCRETE, L_COUNTS, L_FOUND, L_PATH, L_HOW,
+    L_NUMBERS, L_WORDS, L_ANSWERED,
+) = range(15)  # fmt: skip
+"""Places of the table that `lay_out` is for."""
 WRITTEN, WANTED = 0, 1  # cells of lists written, cells needed
 
 
@@ -48,6 +63,7 @@ class RankedBank:
         self._path = np.zeros((MOST_LEVELS, 2), dtype=np.int64)
         self._parameters = np.array([aggregate.parameter for aggregate in self._shares], dtype=np.float64)
         self._is_discrete = np.array([each.function == "percentile_disc" for each in self._shares], dtype=np.uint8)
+        self._found: list[npt.NDArray[Any]] = []  # counts and neighbours: for a few events at a time
         self._limits = np.array([_signed_limit(aggregate) for aggregate in self._lists], dtype=np.int64)
 
     def run(self, step_list: StepList, store: Columns) -> tuple[Column | ListColumn, ...]:
@@ -73,8 +89,7 @@ class RankedBank:
             if progress[WANTED] > len(listed):
                 listed = widen(listed, int(progress[WANTED]))
             else:
-                self._leaves = widen(self._leaves, len(self._leaves) + 1)
-                self._inners = widen(self._inners, int(self._counters[USED_INNERS]) + MOST_LEVELS)
+                self.grow()
         answers: dict[WindowedAggregate, Column | ListColumn] = {}
         for at, aggregate in enumerate(self._shares):
             low, high = as_given(found[2 * at], cells.mode), as_given(found[2 * at + 1], cells.mode)
@@ -86,6 +101,37 @@ class RankedBank:
         given = as_given(listed[: progress[WRITTEN]], cells.mode)
         answers |= zip(self._lists, _part_lists(given, counts, limits), strict=True)
         return tuple(answers[aggregate] for aggregate in self._aggregates)
+
+    # --- a few events at a time (laid_banks.py) ---------------------------------------------------------------
+    def lay_out(self, slots: int, store: Columns, words: Int64s, valid: Flags) -> list[npt.NDArray[Any]] | None:
+        """words, valid: [aggregates, rows], where answers go.  None: there are lists among them, or texts."""
+        self._trees = widen(self._trees, slots)
+        name, kind = self._aggregates[0].column, self._aggregates[0].column_kind
+        if self._lists or kind == "string":
+            return None
+        assert name is not None, "percentiles are of a column"
+        cells = read_ordered(store, name, kind, self._interner)
+        if not self._found:  # once: when arrays grow in the midst of steps, the answers so far stay
+            rows = words.shape[1]
+            self._found = [np.zeros(rows, dtype=np.int64), np.zeros((2 * len(self._shares), rows), dtype=np.int64)]
+        how = np.array([_tabulate(aggregate) for aggregate in self._shares], dtype=np.int64)
+        numbers = np.array([cells.mode, 0, 0], dtype=np.int64)
+        return [
+            cells.values, cells.valid, self._trees, self._leaves, self._inners, self._counters, self._parameters,
+            self._is_discrete, *self._found, self._path, how, numbers, words, valid,
+        ]  # fmt: skip
+
+    def grow(self) -> None:
+        """There were not enough nodes."""
+        self._leaves = widen(self._leaves, len(self._leaves) + 1)
+        self._inners = widen(self._inners, int(self._counters[USED_INNERS]) + MOST_LEVELS)
+
+
+def _tabulate(aggregate: WindowedAggregate) -> int:
+    """How the answer comes of two neighbours."""
+    if aggregate.function == "percentile_disc":
+        return AS_IT_IS
+    return BETWEEN_TIMES if aggregate.column_kind in ("time", "duration") else BETWEEN_NUMBERS
 
 
 def _signed_limit(aggregate: WindowedAggregate) -> int:
@@ -118,6 +164,52 @@ def _part_lists(listed: npt.NDArray[Any], counts: Int64s, limits: Int64s) -> lis
         ListColumn(np.cumsum(lengths[:, at]), Column(listed[owners == at] if len(limits) > 1 else listed), some)
         for at in range(len(limits))
     ]
+
+
+@njit()
+def run_laid_ranks(tables: Int64s, steps: Flags, slots: Int64s, items: Int64s, done: int, rows: int) -> int:
+    """As `_follow`, with all arrays on one table; at the end the answers of `rows` rows are written."""
+    numbers, counts, found = ints(tables, L_NUMBERS), ints(tables, L_COUNTS), int_table(tables, L_FOUND)
+    shares, mode = floats(tables, L_SHARES), ints(tables, L_NUMBERS)[0]
+    done = _follow(
+        steps, slots, items, done, ints(tables, L_CELLS), flags(tables, L_VALID), mode, numbers,
+        int_table(tables, L_TREES), int_table(tables, L_LEAVES), int_table(tables, L_INNERS), ints(tables, L_COUNTERS),
+        shares, flags(tables, L_DISCRETE), numbers[3:], counts, found, numbers[3:], numbers[1:],
+        int_table(tables, L_PATH),
+    )  # fmt: skip
+    if done < steps.shape[0]:
+        return done
+    how, answers = ints(tables, L_HOW), float_table(tables, L_WORDS)
+    whole, valid = int_table(tables, L_WORDS), flag_table(tables, L_ANSWERED)
+    for number in range(shares.shape[0]):
+        for row in range(rows):
+            valid[number, row] = counts[row] > 0
+            whole[number, row] = 0
+            if counts[row] == 0:
+                continue
+            low, high = found[2 * number, row], found[2 * number + 1, row]
+            if mode == FLOATS:
+                low, high = give_float(low), give_float(high)
+            place = shares[number] * (counts[row] - 1)
+            part = place - math.floor(place)
+            if how[number] == AS_IT_IS:
+                whole[number, row] = low
+            elif how[number] == BETWEEN_TIMES:
+                whole[number, row] = low + np.int64((high - low) * part)
+            elif mode == FLOATS:
+                answers[number, row] = _between(read_bits(low), read_bits(high), part)  # type: ignore[call-arg]
+            else:
+                answers[number, row] = _between(float(low), float(high), part)
+    return done
+
+
+@njit()
+def _between(low: float, high: float, part: float) -> float:
+    """As `_interpolate`, of one pair."""
+    if part <= 0.0 or low == high:
+        return low
+    distance = high - low
+    return low + distance * part if math.isfinite(distance) else low * (1.0 - part) + high * part
 
 
 @njit()
