@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from cepheid.arrow_compute import pc
 from cepheid.disorder.gate import Gate, sort_events
 from cepheid.errors import InvalidInput, NotSupportedYet
 from cepheid.event_time import BEGINNING, END, order_values
@@ -30,6 +30,7 @@ from cepheid.graph.operators import RowPattern, Sequence, WindowAggregate, Windo
 from cepheid.kernel.columns import Int64s
 from cepheid.measurement import Counts
 from cepheid.placement.core_split import ONE_CORE, split_among_cores
+from cepheid.schema import empty_table
 
 if TYPE_CHECKING:  # loaded with the kernels, when it is needed
     from cepheid.execution.lane.engine_lane import EngineLane
@@ -106,14 +107,14 @@ class Engine:
         self._order = nodes[0].order
         self._inputs = inputs
         self._layout = unite_schemas(inputs, self._many)
-        self._no_events = self._layout.empty_table()
+        self._no_events = empty_table(self._layout)
         self.counts = Counts()
         self.gate = Gate(delays_us or [0] * len(inputs), not self._many and self._order == 1, streams)
         self._needed = 0  # events that were needed when we last looked
         self._held_table = self._no_events
         self.late: list[pa.Table] = []
         self._operator = self._make_operator()
-        self._no_rows = [schema.empty_table() for schema in self._operator.schemas]
+        self._no_rows = [empty_table(schema) for schema in self._operator.schemas]
 
     @property
     def layout(self) -> pa.Schema:

@@ -17,6 +17,7 @@ from cepheid.execution.log_column import take_values
 from cepheid.execution.operator import PlacedRows
 from cepheid.kernel.columns import Int64s
 from cepheid.kernel.compiled.key_owners import order_places
+from cepheid.schema import empty_table
 
 Places = tuple[Int64s, ...]
 MOST_PARTS = 64  # arrays of ordinals
@@ -103,5 +104,5 @@ def take_events(table: pa.Table, columns: list[str], events: npt.NDArray[np.int6
     """Some columns of some events."""
     chosen = table.select(columns)
     if not len(events):
-        return chosen.schema.empty_table()
+        return empty_table(chosen.schema)
     return pa.Table.from_arrays([take_values(column, events) for column in chosen.columns], schema=chosen.schema)

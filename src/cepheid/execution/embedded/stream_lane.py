@@ -21,6 +21,7 @@ from cepheid.execution.lane.engine_lane import EngineLane
 from cepheid.execution.lane.few_rows import FewRows, RowShape, list_tuples
 from cepheid.execution.lane.sources import Source
 from cepheid.kernel.columns import Interner
+from cepheid.schema import empty_table
 
 NO_ROWS = FewRows(RowShape(pa.schema([])), [], Interner())
 
@@ -45,7 +46,7 @@ class StreamLane:
         self._rest = behind
         self._picks = picks
         self._shape = RowShape(picked)
-        self._no_rows = schema.empty_table()
+        self._no_rows = empty_table(schema)
 
     def push_table(self, table: pa.Table) -> pa.Table | None:
         """The rows that a few events bring about; None: they must go through the graph."""
