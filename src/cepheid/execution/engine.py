@@ -221,6 +221,10 @@ class Engine:
             self._forget()
             counts.kept = self._operator.count_kept()
 
+    def run(self, tables: list[pa.Table]) -> list[pa.Table]:
+        """All events that there are, one table per input: the rows of each vertex."""
+        return self._release(self._accept(tables), final=True)
+
     def finish(self) -> list[pa.Table]:
         """No more events: settle everything."""
         return self._release(self._no_events, final=True)
@@ -321,9 +325,10 @@ class Engine:
             self.counts.late += int(late.sum())
             self.late.append(fresh.filter(pa.array(late)))
             fresh = fresh.filter(pa.array(~late))
-        arrivals = self.gate.number_arrivals(len(fresh))
+        first = self.gate.count_arrivals(len(fresh))
         if len(fresh) < offered or fresh.column("_arrival").null_count:
-            fresh = fresh.set_column(fresh.schema.get_field_index("_arrival"), "_arrival", pa.array(arrivals))
+            arrivals = pa.array(np.arange(first, first + len(fresh)))
+            fresh = fresh.set_column(fresh.schema.get_field_index("_arrival"), "_arrival", arrivals)
         return fresh
 
     def _release(self, fresh: pa.Table, final: bool) -> list[pa.Table]:

@@ -91,7 +91,7 @@ class JoinOperator:
         return [self._write_rows(number, rows) for number, rows in enumerate(found)]
 
     def step_placed(self, share: Share) -> list[PlacedRows]:
-        self._ordinals.append(share.ordinals)
+        self._ordinals.append(share.events, share.first)
         events = self._read_events(take_events(share.released, self._computed, share.events), share.times)
         self._log.append(share.released, share.events)
         found = self._find_rows(events, share.horizon, share.final)

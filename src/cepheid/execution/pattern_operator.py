@@ -75,7 +75,7 @@ class PatternOperator:
         return [self._find_rows(events, horizon, final)[0]]
 
     def step_placed(self, share: Share) -> list[PlacedRows]:
-        self._ordinals.append(share.ordinals)
+        self._ordinals.append(share.events, share.first)
         events = self._read_events(take_events(share.released, self._computed, share.events), share.times)
         self._log.append(share.released, share.events)
         table, places = self._find_rows(events, share.horizon, share.final)
