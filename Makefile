@@ -61,6 +61,7 @@ $(VENV)/.installed: pyproject.toml $(VENV)/.created
 	@$(FIND_JAVA) 2>/dev/null || { \
 		echo "No Java 17 or newer on this machine: installing one into $(VENV)"; \
 		$(PIP_INSTALL) --no-build-isolation --editable '.[test,java]' && $(FIND_JAVA); }
+	@$(BIN)/python -m compileall -q src
 	@echo "Compiling the kernels (a minute or two, once)"
 	@$(BIN)/python -c 'from cepheid.kernel.compiled.warm_up import compile_kernels; compile_kernels()'
 	@$(BIN)/python -c 'from cepheid.execution.embedded.warm_up import compile_lanes; compile_lanes()'

@@ -17,6 +17,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from cepheid.collector import loading_modules
+
 if TYPE_CHECKING:
     from cepheid.deployment import AddMachine as AddMachine
     from cepheid.deployment import Alter as Alter
@@ -87,7 +89,8 @@ if not TYPE_CHECKING:  # for a type checker, it would make every name valid
     def __getattr__(name: str) -> Any:
         if name not in _HOMES:
             raise AttributeError(f"module 'cepheid' has no attribute {name!r}")
-        value = getattr(import_module(_HOMES[name]), name)
+        with loading_modules():
+            value = getattr(import_module(_HOMES[name]), name)
         globals()[name] = value
         return value
 

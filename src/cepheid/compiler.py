@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, get_args
 
+from cepheid.collector import collecting_later
 from cepheid.errors import CepheidError, InvalidInput, InvalidOrder, UnboundedState, UnboundedStateWarning
 from cepheid.graph.attributes import Beliefs
 from cepheid.graph.changing import HOW_TO_BOUND_CHANGES, explain_unbounded_changes
@@ -92,7 +93,7 @@ def compile_query(
         raise InvalidInput("there is no query", hint="give at least one")
     beliefs = beliefs or Beliefs()
     compiled: dict[str, CompiledQuery] = {}
-    with _collecting_seldom():
+    with collecting_later():
         for number, (name, query) in enumerate(named.items(), 1):
             compiled[name] = _compile_one(name, query, catalog, host, beliefs)
             if number % COLLECTED_AFTER == 0:
@@ -144,19 +145,6 @@ def place_graph(graph: QueryGraph, host: HostTraits) -> PlacedGraph:
         placed = refine(placed)
     validate_graph(placed.graph, "placed", placed.places)
     return placed
-
-
-@contextmanager
-def _collecting_seldom() -> Iterator[None]:
-    """Thousands of queries make millions of objects that stay: to look through them again and again takes a quarter
-    of the time."""
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()
 
 
 def check_bounded(compilation: Compilation, strict: bool, changing: Collection[str] = ()) -> None:

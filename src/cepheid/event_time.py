@@ -11,8 +11,8 @@ from datetime import UTC, datetime, timedelta
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from cepheid.arrow_compute import pc
 from cepheid.errors import InvalidInput
 
 BEGINNING = -(2**62)  # before every event; leaves room for arithmetic

@@ -50,7 +50,7 @@ from cepheid.graph.attributes import Beliefs
 from cepheid.language.catalog import Catalog
 from cepheid.lookups import Aggregate, Database, Table
 from cepheid.measurement import Counts, Observation
-from cepheid.schema import has_changes, read_schema
+from cepheid.schema import empty_table, has_changes, read_schema
 from cepheid.session_inputs import check_engines, check_on_change, make_catalog, read_lateness
 
 FILE_SINKS = (WholeFileSink, GrowingFileSink)  # whose columns cannot change
@@ -238,7 +238,7 @@ class Session:
         readers = {name: iter(source.read(rows_at_once)) for name, source in self._sources.items()}
         if not readers:
             raise InvalidInput("no source of this session can be read", hint='session.source("buses", "buses.parquet")')
-        found: dict[str, list[pa.Table]] = {name: [schema.empty_table()] for name, schema in self.schemas.items()}
+        found: dict[str, list[pa.Table]] = {name: [empty_table(schema)] for name, schema in self.schemas.items()}
         while readers:
             batches = {name: next(reader, None) for name, reader in readers.items()}
             readers = {name: reader for name, reader in readers.items() if batches[name] is not None}
@@ -433,7 +433,7 @@ class Session:
             described=list_stateful(compilation.rewritten)[name],
             labels={digests[vertex]: labels[vertex] for vertex in engines},
             began={digests[vertex]: began[vertex] for vertex in engines},
-            no_rows=schema.empty_table(),
+            no_rows=empty_table(schema),
             sink=None if old is None else old.sink,
         )
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
 
+from cepheid.collector import collecting_later
 from cepheid.compiler import Query, check_bounded, compile_query, explain_compilation, placed_at_order
 from cepheid.errors import InvalidInput, RejectedEventsWarning
 from cepheid.lookups import Aggregate, Database, Table
@@ -92,17 +93,18 @@ def open(  # noqa: A001 (the name is part of the contract: cep.open)
     refused, or, with `on_change="restart"`, begins empty.
     """
     check_on_change(on_change)
-    from cepheid.execution.embedded.continuous import ContinuousQuery
-
     settings = _settings(lateness, strict, None)
     lookups, others = part_lookups(schemas)
     read = {name: read_schema(name, value) for name, value in others.items()}
-    catalog = make_catalog(read, lookups, aggregates, streams=read)
-    compilation = compile_query(query, catalog)
-    with placed_at_order(compilation):
-        opened = ContinuousQuery(
-            compilation.placed, read, settings, snapshot, isinstance(query, Mapping), lookups, on_change
-        )
+    with collecting_later():
+        from cepheid.execution.embedded.continuous import ContinuousQuery
+
+        catalog = make_catalog(read, lookups, aggregates, streams=read)
+        compilation = compile_query(query, catalog)
+        with placed_at_order(compilation):
+            opened = ContinuousQuery(
+                compilation.placed, read, settings, snapshot, isinstance(query, Mapping), lookups, on_change
+            )
     check_bounded(compilation, strict, catalog.changing if lateness is None else ())
     return opened
 

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from datetime import timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from cepheid.errors import InvalidInput
 from cepheid.execution.embedded.relations import describe_sql, stays_in_duckdb
-from cepheid.execution.embedded.saved_state import OnChange
-from cepheid.execution.lookup.database import read_database_schema
 from cepheid.language.catalog import Catalog
 from cepheid.lookups import Aggregate, Database, Table
 from cepheid.schema import has_changes, without_changes
 from cepheid.settings import KEY_GROUPS
+
+if TYPE_CHECKING:
+    from cepheid.execution.embedded.saved_state import OnChange
 
 
 def part_lookups(given: Mapping[str, Any]) -> tuple[dict[str, Table | Database], dict[str, Any]]:
@@ -34,7 +35,7 @@ def make_catalog(
     changing = frozenset(name for name, schema in schemas.items() if has_changes(name, schema))
     known = {name: without_changes(schema) for name, schema in schemas.items()}
     for name, value in lookups.items():
-        known[name] = value.schema if isinstance(value, Table) else read_database_schema(value)
+        known[name] = value.schema if isinstance(value, Table) else _read_database_schema(value)
     python = read_aggregates(aggregates)
     return Catalog(
         known,
@@ -45,6 +46,12 @@ def make_catalog(
         keeps_type=stays_in_duckdb,
         changing=changing,
     )
+
+
+def _read_database_schema(database: Database) -> pa.Schema:
+    from cepheid.execution.lookup.database import read_database_schema  # with its kernels: few queries need it
+
+    return read_database_schema(database)
 
 
 def read_aggregates(aggregates: Mapping[str, Aggregate] | None) -> dict[str, Aggregate]:

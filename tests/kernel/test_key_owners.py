@@ -39,7 +39,14 @@ def test_events_go_to_the_owners_of_their_key_groups(kind: str, groups: int, way
 
 
 @pytest.mark.parametrize("spread", [1, 5, 1000])
-def test_places_are_put_in_order_and_equal_ones_stay_as_they_are(spread: int) -> None:
+@pytest.mark.parametrize("count", [1, 2, 3, 5])
+def test_places_are_put_in_order_and_equal_ones_stay_as_they_are(spread: int, count: int) -> None:
     random = np.random.default_rng(spread)
-    parts = [np.sort(random.integers(-50, 50, 40)) * spread, np.array([], dtype=np.int64), np.array([7, 7, 7])]
+    several = [np.sort(random.integers(-50, 50, 40)) * spread, np.array([7, 7, 7]), np.array([], dtype=np.int64)]
+    parts = (several + [np.sort(random.integers(-9, 90, 30)) for _ in range(2)])[:count]
+    assert order_places(parts).tolist() == np.argsort(np.concatenate(parts), kind="stable").tolist()
+
+
+def test_places_that_are_in_no_order_are_sorted() -> None:
+    parts = [np.array([5, 3, 9]), np.array([4, 4])]
     assert order_places(parts).tolist() == np.argsort(np.concatenate(parts), kind="stable").tolist()

@@ -94,10 +94,10 @@ class Gate:
             return None
         return times < self.horizon
 
-    def number_arrivals(self, count: int) -> Int64s:
-        """int64[count]: the numbers of events that come in now."""
+    def count_arrivals(self, count: int) -> int:
+        """The number of the first of the events that come in now."""
         first, self.arrivals = self.arrivals, self.arrivals + count
-        return np.arange(first, self.arrivals)
+        return first
 
     def find_releasable(self, times: Int64s) -> Flags:
         """bool[n]: is the event's place in the order settled?"""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from cepheid.arrow_compute import pc
 from cepheid.graph.operators.window_aggregate import Arrangement, SortTerm
 from cepheid.kernel.columns import Int64s
 

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from cepheid.arrow_compute import pc
 from cepheid.disorder.gate import Gate, sort_events
 from cepheid.errors import InvalidInput, NotSupportedYet
 from cepheid.event_time import BEGINNING, END, order_values
@@ -30,6 +30,7 @@ from cepheid.graph.operators import RowPattern, Sequence, WindowAggregate, Windo
 from cepheid.kernel.columns import Int64s
 from cepheid.measurement import Counts
 from cepheid.placement.core_split import ONE_CORE, split_among_cores
+from cepheid.schema import empty_table
 
 if TYPE_CHECKING:  # loaded with the kernels, when it is needed
     from cepheid.execution.lane.engine_lane import EngineLane
@@ -107,14 +108,14 @@ class Engine:
         self._order = nodes[0].order
         self._inputs = inputs
         self._layout = unite_schemas(inputs, self._many)
-        self._no_events = self._layout.empty_table()
+        self._no_events = empty_table(self._layout)
         self._counts = Counts()
         self._gate = Gate(delays_us or [0] * len(inputs), not self._many and self._order == 1, streams)
         self._needed = 0  # events that were needed when we last looked
         self._held_table = self._no_events
         self.late: list[pa.Table] = []
         self._operator = self._make_operator()
-        self._no_rows = [schema.empty_table() for schema in self._operator.schemas]
+        self._no_rows = [empty_table(schema) for schema in self._operator.schemas]
 
     @property
     def gate(self) -> Gate:
@@ -246,6 +247,10 @@ class Engine:
             self._forget()
             self._counts.kept = self._operator.count_kept()
 
+    def run(self, tables: list[pa.Table]) -> list[pa.Table]:
+        """All events that there are, one table per input: the rows of each vertex."""
+        return self._release(self._accept(tables), final=True)
+
     def finish(self) -> list[pa.Table]:
         """No more events: settle everything."""
         return self._release(self._no_events, final=True)
@@ -346,9 +351,10 @@ class Engine:
             self.counts.late += int(late.sum())
             self.late.append(fresh.filter(pa.array(late)))
             fresh = fresh.filter(pa.array(~late))
-        arrivals = self.gate.number_arrivals(len(fresh))
+        first = self.gate.count_arrivals(len(fresh))
         if len(fresh) < offered or fresh.column("_arrival").null_count:
-            fresh = fresh.set_column(fresh.schema.get_field_index("_arrival"), "_arrival", pa.array(arrivals))
+            arrivals = pa.array(np.arange(first, first + len(fresh)))
+            fresh = fresh.set_column(fresh.schema.get_field_index("_arrival"), "_arrival", arrivals)
         return fresh
 
     def _release(self, fresh: pa.Table, final: bool) -> list[pa.Table]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import io
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -29,7 +29,10 @@ from cepheid.kernel.columns import Int64s, Interner
 from cepheid.kernel.compiled.join import CompiledJoin
 from cepheid.kernel.join import Accept, JoinEvents, JoinProgram, JoinRows
 from cepheid.kernel.partition_rows import Arrays, list_rows
-from cepheid.kernel.reference.join import ReferenceJoin
+from cepheid.schema import empty_table
+
+if TYPE_CHECKING:  # the reference twin is loaded if it is asked for
+    from cepheid.kernel.reference.join import ReferenceJoin
 
 
 class JoinOperator:
@@ -48,7 +51,7 @@ class JoinOperator:
         self._computed = [*keys, *parts, "_stream"]
         programs = tuple(node.program for node in nodes)
         self._kernel = CompiledJoin(programs) if twin == "compiled" else None
-        self._reference = [ReferenceJoin(program) for program in programs if twin != "compiled"]
+        self._reference = [] if twin == "compiled" else _make_reference(programs)
         self._log = EventLog(layout, self._interner if few else None)
         self._accepts = [_make_accept(node, self._log) for node in nodes]
         self._ordinals = Ordinals()
@@ -88,7 +91,7 @@ class JoinOperator:
         return [self._write_rows(number, rows) for number, rows in enumerate(found)]
 
     def step_placed(self, share: Share) -> list[PlacedRows]:
-        self._ordinals.append(share.ordinals)
+        self._ordinals.append(share.events, share.first)
         events = self._read_events(take_events(share.released, self._computed, share.events), share.times)
         self._log.append(share.released, share.events)
         found = self._find_rows(events, share.horizon, share.final)
@@ -204,7 +207,7 @@ class JoinOperator:
     def _write_rows(self, number: int, found: JoinRows) -> pa.Table:
         schema = self.schemas[number]
         if not len(found):
-            return schema.empty_table()
+            return empty_table(schema)
         columns = [
             restore_values(found.moments, schema.field(cell.name).type)
             if cell.input < 0
@@ -242,3 +245,9 @@ def _read_state(partials: bytes) -> tuple[dict[str, Any], Arrays]:
 
 def _list_sizes(program: JoinProgram) -> list[int | None]:
     return [window.size for window in program.inputs]
+
+
+def _make_reference(programs: tuple[JoinProgram, ...]) -> list[ReferenceJoin]:
+    from cepheid.kernel.reference.join import ReferenceJoin
+
+    return [ReferenceJoin(program) for program in programs]

@@ -112,10 +112,9 @@ class KeyGroupOperator:
         operator, found = self._operators[number], []
         for parted in shares:
             mine, piece, counts = parted.events[number], parted.piece, self._split.counts
-            ordinals = mine + parted.first
-            times = ordinals if counts else piece.times.take(mine)
+            times = mine + parted.first if counts else piece.times.take(mine)
             horizon = parted.first + len(piece.times) if counts else piece.horizon
-            found.append(operator.step_placed(Share(piece.released, mine, times, ordinals, horizon, piece.final)))
+            found.append(operator.step_placed(Share(piece.released, mine, times, parted.first, horizon, piece.final)))
         return found
 
     def count_kept(self) -> int:

@@ -12,8 +12,8 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from cepheid.arrow_compute import pc
 from cepheid.kernel.columns import Interner, read_column
 
 MERGE_FACTOR = 8

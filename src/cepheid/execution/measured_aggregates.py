@@ -12,13 +12,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from cepheid.arrow_compute import pc
 from cepheid.execution.event_log import EventLog
 from cepheid.execution.kernel_arrays import write_column
 from cepheid.kernel.aggregates.catalog import find_aggregate
 from cepheid.kernel.columns import Column, Int64s, Interner, as_cells, kind_of, read_column
-from cepheid.kernel.compiled.match_aggregates import aggregate_matches
 from cepheid.kernel.expression import Aggregate, Kind
 from cepheid.kernel.matches import Matches
 from cepheid.kernel.window import WindowedAggregate
@@ -95,6 +94,8 @@ def _run(
             column_kind="int", kind="int", by=aggregate.by or aggregate.column,
             by_kind=wanted.by_kind if aggregate.by else wanted.column_kind,
         )  # fmt: skip
+    from cepheid.kernel.compiled.match_aggregates import aggregate_matches  # many kernels, for few queries
+
     answers = aggregate_matches(wanted, chosen.astype(np.uint8), asked, matches, columns, interner)
     assert isinstance(answers, Column), "lists are collected elsewhere"
     found = np.cumsum(asked, dtype=np.int64)[last] - 1 if len(asked) else last

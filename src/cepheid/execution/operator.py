@@ -140,15 +140,20 @@ class Share:
     """What one of several operators is given at a time.
 
     released: the events of all of them; events: int64[n], which ones are for this one; times: int64[n], of those;
-    ordinals: int64[n], their numbers, counted over all events since the operators began.
+    first: the ordinal of the first released event.
     """
 
     released: pa.Table
     events: Int64s
     times: Int64s
-    ordinals: Int64s
+    first: int
     horizon: int
     final: bool
+
+    @property
+    def ordinals(self) -> Int64s:
+        """int64[n]: the numbers of the events, counted over all since the operators began."""
+        return self.events + self.first
 
 
 class PlacedOperator(Operator, Protocol):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 import pyarrow as pa
@@ -22,10 +23,13 @@ from cepheid.kernel.compiled.row_pattern import CompiledRowPattern
 from cepheid.kernel.compiled.sequence import CompiledSequence
 from cepheid.kernel.compiled.sequence_parts import merge_runs, split_runs
 from cepheid.kernel.expression import HostCall
-from cepheid.kernel.reference.operators import ReferenceRowPattern, ReferenceSequence
+from cepheid.schema import empty_table
 
-RowMatcher = CompiledRowPattern | ReferenceRowPattern
-SequenceMatcher = CompiledSequence | ReferenceSequence
+if TYPE_CHECKING:  # the reference twin is loaded if it is asked for
+    from cepheid.kernel.reference.operators import ReferenceRowPattern, ReferenceSequence
+
+    RowMatcher = CompiledRowPattern | ReferenceRowPattern
+    SequenceMatcher = CompiledSequence | ReferenceSequence
 
 
 class PatternOperator:
@@ -36,7 +40,7 @@ class PatternOperator:
         self.node = node
         self._many = many
         self.schemas = [write_schema(node, {field.name: field.type for field in layout})]
-        self._no_cells = self.schemas[0].empty_table()
+        self._no_cells = empty_table(self.schemas[0])
         self._condition_columns = node.condition_columns()
         asked = [column for predicate in node.predicates for _, column in predicate.reads]
         keys = [f"_key{number}" for number in range(node.keys)]
@@ -49,9 +53,9 @@ class PatternOperator:
 
     def _make_matcher(self, compiled: bool) -> RowMatcher | SequenceMatcher:
         if isinstance(self.node, Sequence):
-            find_sequences = CompiledSequence if compiled else ReferenceSequence
+            find_sequences = CompiledSequence if compiled else _load_reference_sequence()
             return find_sequences(self.node.program, self._interner)
-        find_rows = CompiledRowPattern if compiled else ReferenceRowPattern
+        find_rows = CompiledRowPattern if compiled else _load_reference_rows()
         log, interner = self._log, self._interner
 
         def evaluate(call: HostCall, events: list[Int64s]) -> Column:
@@ -71,7 +75,7 @@ class PatternOperator:
         return [self._find_rows(events, horizon, final)[0]]
 
     def step_placed(self, share: Share) -> list[PlacedRows]:
-        self._ordinals.append(share.ordinals)
+        self._ordinals.append(share.events, share.first)
         events = self._read_events(take_events(share.released, self._computed, share.events), share.times)
         self._log.append(share.released, share.events)
         table, places = self._find_rows(events, share.horizon, share.final)
@@ -83,7 +87,7 @@ class PatternOperator:
         if not len(found):
             return self._no_cells, np.zeros(0, dtype=np.int64)
         rows = order_rows(self.node, found)
-        neighbours = self._matcher if isinstance(self._matcher, CompiledRowPattern | ReferenceRowPattern) else None
+        neighbours = None if isinstance(self.node, Sequence) else cast("RowMatcher", self._matcher)
         return write_cells(self.node, rows, found, self._log, neighbours, self.schemas[0]), rows.place
 
     # --- a few events at a time (execution/lane) -----------------------------------------------------------
@@ -214,3 +218,15 @@ class PatternOperator:
         if isinstance(self.node, Sequence) and has_null.any():
             numbers = np.where(has_null, -1, numbers)  # null equals nothing
         return numbers
+
+
+def _load_reference_sequence() -> type[ReferenceSequence]:
+    from cepheid.kernel.reference.operators import ReferenceSequence
+
+    return ReferenceSequence
+
+
+def _load_reference_rows() -> type[ReferenceRowPattern]:
+    from cepheid.kernel.reference.operators import ReferenceRowPattern
+
+    return ReferenceRowPattern

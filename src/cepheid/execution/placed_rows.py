@@ -17,6 +17,7 @@ from cepheid.execution.log_column import take_values
 from cepheid.execution.operator import PlacedRows
 from cepheid.kernel.columns import Int64s
 from cepheid.kernel.compiled.key_owners import order_places
+from cepheid.schema import empty_table
 
 Places = tuple[Int64s, ...]
 MOST_PARTS = 64  # arrays of ordinals
@@ -30,32 +31,36 @@ class Ordinals:
 
     def __init__(self) -> None:
         self._parts: list[Int64s] = []
+        self._firsts: list[int] = []  # to be added to those of each part
         self._begins: list[int] = []
         self._count = 0
 
-    def append(self, ordinals: Int64s) -> None:
+    def append(self, ordinals: Int64s, first: int = 0) -> None:
+        """first: to be added to each."""
         if len(ordinals):
             self._parts.append(ordinals)
+            self._firsts.append(first)
             self._begins.append(self._count)
             self._count += len(ordinals)
         if len(self._parts) > MOST_PARTS:
-            self._parts, self._begins = [np.concatenate(self._parts)], self._begins[:1]
+            whole = np.concatenate([part + first for part, first in zip(self._parts, self._firsts, strict=True)])
+            self._parts, self._firsts, self._begins = [whole], [0], self._begins[:1]
 
     def forget(self) -> None:
         """Nobody will ask about the events so far."""
-        self._parts, self._begins = [], []
+        self._parts, self._firsts, self._begins = [], [], []
 
     def take(self, events: Int64s) -> Int64s:
         if not len(events):
             return events
         begin = self._begins[-1]
         if int(events.min()) >= begin:  # as mostly
-            return self._parts[-1][events - begin]
+            return self._parts[-1][events - begin] + self._firsts[-1]
         homes = np.searchsorted(self._begins, events, side="right") - 1
         taken = np.empty(len(events), dtype=np.int64)
         for home in np.unique(homes).tolist():
             here = homes == home
-            taken[here] = self._parts[home][events[here] - self._begins[home]]
+            taken[here] = self._parts[home][events[here] - self._begins[home]] + self._firsts[home]
         return taken
 
 
@@ -103,5 +108,5 @@ def take_events(table: pa.Table, columns: list[str], events: npt.NDArray[np.int6
     """Some columns of some events."""
     chosen = table.select(columns)
     if not len(events):
-        return chosen.schema.empty_table()
+        return empty_table(chosen.schema)
     return pa.Table.from_arrays([take_values(column, events) for column in chosen.columns], schema=chosen.schema)

@@ -7,7 +7,7 @@ no row is told.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -28,8 +28,11 @@ from cepheid.graph.operators import WindowAggregate
 from cepheid.graph.operators.window_aggregate import KEPT, WindowCell
 from cepheid.kernel.columns import Int64s, Interner, kind_of, read_column
 from cepheid.kernel.compiled.windows import CompiledWindows
-from cepheid.kernel.reference.windows import ReferenceWindows
 from cepheid.kernel.window import WindowEvents, WindowProgram, WindowRows, take_rows
+from cepheid.schema import empty_table
+
+if TYPE_CHECKING:  # the reference twin is loaded if it is asked for
+    from cepheid.kernel.reference.windows import ReferenceWindows
 
 LAST = np.int64(2**63 - 1)
 
@@ -60,11 +63,8 @@ class WindowOperator:
         grouped = [column for grouping in self._groupings for column in grouping]
         self._computed = list(dict.fromkeys([*self._keys, *grouped, *self._columns]))
         programs = tuple(_by_ordinals(node.program) if counts else node.program for node in nodes)
-        self._kernel: CompiledWindows | ReferenceWindows = (
-            CompiledWindows(programs, self._interner)
-            if twin == "compiled"
-            else ReferenceWindows(programs, self._interner)
-        )
+        find_rows = CompiledWindows if twin == "compiled" else _load_reference()
+        self._kernel: CompiledWindows | ReferenceWindows = find_rows(programs, self._interner)
         self._keeps_events = not isinstance(self._kernel, CompiledWindows) or self._kernel.keeps_events
         self._log = EventLog(layout, self._interner if few and self._keeps_events else None)
         self._base = 0  # events that are no longer in the log: only where none are kept
@@ -183,9 +183,7 @@ class WindowOperator:
         return sum(len(numbers) for numbers in self._known_numbers().values())
 
     def keep(self, horizon: int) -> KeptEvents:
-        table = (
-            self._log.take_rows(self._compiled.needed(horizon)) if self._keeps_events else self._layout.empty_table()
-        )
+        table = self._log.take_rows(self._compiled.needed(horizon)) if self._keeps_events else empty_table(self._layout)
         numbers = {
             grouping: KnownNumbers(known, self._numberings[grouping].take_rows(known))
             for grouping, known in self._known_numbers().items()
@@ -336,7 +334,7 @@ class WindowOperator:
         if node.filtered and len(rows):
             rows = take_rows(rows, self._find_kept(number, rows))
         if not len(rows):
-            return PlacedRows(schema.empty_table(), ())
+            return PlacedRows(empty_table(schema), ())
         cells: dict[str, pa.Array | pa.ChunkedArray] = {}
         for cell in node.cells:  # ranks come last: they look at others
             if cell.kind != "rank":
@@ -406,3 +404,9 @@ def _follows_events(node: WindowAggregate) -> bool:
     if node.program.evaluation.when == "event":
         return not (node.program.window.peers and node.keys)
     return node.program.evaluation.when == "count"
+
+
+def _load_reference() -> type[ReferenceWindows]:
+    from cepheid.kernel.reference.windows import ReferenceWindows
+
+    return ReferenceWindows

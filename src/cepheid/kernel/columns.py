@@ -18,8 +18,8 @@ from itertools import islice
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from cepheid.arrow_compute import pc
 from cepheid.kernel.expression import Kind
 
 Int64s = npt.NDArray[np.int64]

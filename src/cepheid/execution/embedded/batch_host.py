@@ -67,7 +67,7 @@ class BatchHost:
         nodes = [node for vertex in vertices if isinstance(node := self._graph.vertices[vertex], EngineNode)]
         engines = choose_engines(sum(map(len, inputs))) if self._engines is None else self._engines
         engine = Engine(nodes, [table.schema for table in inputs], self._twin, engines=engines)
-        rows = [pa.concat_tables(parts) for parts in zip(engine.push(inputs), engine.finish(), strict=True)]
+        rows = engine.run(inputs)
         self.counts.events += engine.counts.events
         self.counts.rejected += engine.counts.rejected
         self.counts.rows += sum(map(len, rows))

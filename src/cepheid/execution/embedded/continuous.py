@@ -17,6 +17,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from cepheid.collector import collecting_later
 from cepheid.errors import EmptyStateWarning, InvalidInput
 from cepheid.event_time import in_microseconds, read_moment
 from cepheid.execution.embedded.feed import Feed
@@ -34,7 +35,7 @@ from cepheid.execution.embedded.stream_lane import plan_lanes, push_tables
 from cepheid.lookups import Database, Table
 from cepheid.measurement import CountedVertices, Counts
 from cepheid.placement.placed_graph import PlacedGraph
-from cepheid.schema import has_changes
+from cepheid.schema import empty_table, has_changes
 from cepheid.settings import Settings
 
 
@@ -64,6 +65,7 @@ class ContinuousQuery:
         has_lanes = self._host.may_take_short_way and not several
         self._short = plan_lanes(self._host) if has_lanes else {}  # by stream: a short way for a few events
         self._feeds: list[Feed] = []
+        self._has_kernels = False  # they are loaded at the first push
         self._finished = False
         if self.restored.empty:
             message = f"not in the snapshot, and begin empty: {', '.join(self.restored.empty)}"
@@ -74,6 +76,13 @@ class ContinuousQuery:
         were opened together, one by the name of each."""
         self._refuse_finished()
         tables = self._inputs.read(batches)
+        if not self._has_kernels:
+            self._has_kernels = True
+            with collecting_later():
+                return self._push(tables)
+        return self._push(tables)
+
+    def _push(self, tables: dict[str, pa.Table]) -> Any:
         short = self._short
         if len(tables) == 1:
             ((stream, table),) = tables.items()
@@ -165,7 +174,7 @@ class ContinuousQuery:
         """Of each query; nothing came out of those that no pushed stream leads to."""
         for name, schema in self._result_schemas.items():
             if name not in results:
-                results[name] = schema.empty_table()
+                results[name] = empty_table(schema)
         return results if self._several else results["query"]
 
     def _refuse_finished(self) -> None:

@@ -12,8 +12,8 @@ from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from cepheid.arrow_compute import pc
 from cepheid.event_time import END, order_values
 from cepheid.execution.operator import Owners
 from cepheid.graph.operators import RowPattern, Sequence
@@ -21,6 +21,7 @@ from cepheid.graph.operators.row_pattern import OutputCell
 from cepheid.kernel.columns import Int64s
 from cepheid.kernel.expression import CURRENT, Position
 from cepheid.kernel.partition_rows import list_rows
+from cepheid.schema import empty_table
 
 _FIRST = "_place.first"
 
@@ -41,7 +42,7 @@ class RowQueue:
         """`node`: without places; `schema`: of its rows, with places."""
         self._columns = _order_columns(node, many)
         self._names = [cell.name for cell in node.cells]
-        self.waiting = schema.empty_table()
+        self.waiting = empty_table(schema)
 
     def pass_on(self, rows: pa.Table, floor: int) -> pa.Table:
         """Take rows in; give out those whose matches ended before `floor`: rows to come are about later events."""

@@ -22,6 +22,7 @@ from cepheid.graph.node import PlanNode
 from cepheid.graph.operators import Filter, Project
 from cepheid.language.relations.sql_values import translate_value, write_host_tree
 from cepheid.scalars.value import Column, Scalar
+from cepheid.schema import empty_table
 
 Run = Callable[[pa.Table], pa.Table]
 
@@ -42,7 +43,7 @@ def prepare_vertex(node: PlanNode, schemas: list[pa.Schema]) -> PreparedVertex:
         if picked is not None:
             return picked
     made, compute = _plan_vertex(node, schemas)
-    empty = made.empty_table()
+    empty = empty_table(made)
 
     def run(tables: list[pa.Table]) -> pa.Table:
         if not any(map(len, tables)):
@@ -69,7 +70,7 @@ def _plan_vertex(node: PlanNode, schemas: list[pa.Schema]) -> tuple[pa.Schema, R
 
 
 def _ask_schema(node: PlanNode, schemas: list[pa.Schema]) -> pa.Schema:
-    return run_relational(node, [schema.empty_table() for schema in schemas]).schema
+    return run_relational(node, [empty_table(schema) for schema in schemas]).schema
 
 
 def _prepare_pick(node: Project, schema: pa.Schema) -> PreparedVertex | None:
@@ -165,6 +166,6 @@ def plan_values(values: Sequence[Scalar], schema: pa.Schema) -> list[Planned]:
     meant = [translate_value(value, "duckdb") for value in values]
     parts = list(dict.fromkeys(part for value in meant for part in list_typed_parts(value)))
     asked = ", ".join(f"{write_host_tree(part, 'duckdb')} AS c{number}" for number, part in enumerate(parts))
-    types = run_duckdb(f"SELECT {asked} FROM _input", {"_input": schema.empty_table()}).schema.types
+    types = run_duckdb(f"SELECT {asked} FROM _input", {"_input": empty_table(schema)}).schema.types
     by_part = dict(zip(parts, types, strict=True))
     return [plan_scalar(value, schema, by_part) for value in meant]

@@ -20,9 +20,6 @@ from cepheid.execution.embedded.engine_feed import EngineFeed, Heard, is_read_by
 from cepheid.execution.embedded.row_wise import PreparedVertex, prepare_vertex
 from cepheid.execution.embedded.saved_state import SavedEngine, SavedState, SavedStreams
 from cepheid.execution.interpret import interpret
-from cepheid.execution.lookup.database import DatabaseTable
-from cepheid.execution.lookup.found import Lookup
-from cepheid.execution.lookup.join_table import join_schema, join_table, open_lookup
 from cepheid.graph.node import EngineNode, PlanNode
 from cepheid.graph.operators import Relation, Sink, Source, TableJoin
 from cepheid.graph.query_graph import QueryGraph
@@ -31,11 +28,13 @@ from cepheid.language.relations.row_wise_query import is_row_wise_query
 from cepheid.lookups import Database, Table
 from cepheid.measurement import Counts
 from cepheid.placement.placed_graph import PlacedGraph
+from cepheid.schema import empty_table
 
 Tables = Mapping[str, pa.Table]
 
-if TYPE_CHECKING:  # what streams that only grow do not need is not loaded for them
+if TYPE_CHECKING:  # what few queries need is not loaded for the others: rows that come and go, tables to look up in
     from cepheid.execution.embedded.changing_feed import ChangingFeed
+    from cepheid.execution.lookup.found import Lookup
 
     Feed = EngineFeed | ChangingFeed
 
@@ -142,7 +141,7 @@ class StreamHost:
         return self._plans[pushed]
 
     def _no_rows(self, vertex: str) -> pa.Table:
-        return self._made[vertex].empty_table()
+        return empty_table(self._made[vertex])
 
     # --- what a short way is planned by (stream_lane.py) ---------------------------------------------------
     def schema_of(self, vertex: str) -> pa.Schema:
@@ -182,6 +181,10 @@ class StreamHost:
 
     def count_lookups(self) -> dict[str, dict[str, int]]:
         """By the name of each database."""
+        if not self.opened:
+            return {}
+        from cepheid.execution.lookup.database import DatabaseTable
+
         return {
             node.table: asdict(lookup.counts)
             for node, lookup in self.opened.values()
@@ -226,6 +229,8 @@ class StreamHost:
         return EngineFeed(self._graph, vertices, inputs, plain, self._lateness_us)
 
     def look_up(self, vertex: str, node: TableJoin, rows: pa.Schema) -> pa.Schema:
+        from cepheid.execution.lookup.join_table import open_lookup
+
         lookup = open_lookup(node, self._lookups.get(node.table))
         self.opened[vertex] = (node, lookup)
         self._others[vertex] = prepare_table_join(node, rows, lookup)
@@ -271,10 +276,12 @@ def group_vertices(placed: PlacedGraph, states: Mapping[str, SavedEngine]) -> li
 
 
 def prepare_table_join(node: TableJoin, schema: pa.Schema, lookup: Lookup) -> PreparedVertex:
+    from cepheid.execution.lookup.join_table import join_schema, join_table
+
     made = join_schema(node, schema, lookup.schema)
 
     def run(tables: list[pa.Table]) -> pa.Table:
-        return join_table(node, tables[0], lookup).cast(made) if len(tables[0]) else made.empty_table()
+        return join_table(node, tables[0], lookup).cast(made) if len(tables[0]) else empty_table(made)
 
     return PreparedVertex(run, made)
 

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from cepheid.errors import InvalidInput
-from cepheid.schema import fit_schema, is_plain_schema, read_table
+from cepheid.schema import empty_table, fit_schema, is_plain_schema, read_table
 
 
 class StreamInputs:
@@ -34,7 +34,7 @@ class StreamInputs:
                 raise InvalidInput(f'the query has no stream "{name}"', hint=f"its streams: {known}")
 
     def read_nothing(self) -> dict[str, pa.Table]:
-        return {name: schema.empty_table() for name, schema in self.schemas.items()}
+        return {name: empty_table(schema) for name, schema in self.schemas.items()}
 
     def _read_batch(self, name: str, batch: Any) -> pa.Table:
         schema = self.schemas[name]

@@ -21,6 +21,7 @@ from cepheid.execution.lane.engine_lane import EngineLane
 from cepheid.execution.lane.few_rows import FewRows, RowShape, list_tuples
 from cepheid.execution.lane.sources import Source
 from cepheid.kernel.compiled.take_in import ABSENT, NOTHING, TOO_MANY
+from cepheid.schema import empty_table
 
 Reader = Callable[[int, bool], list[tuple[Any, ...]]]
 
@@ -45,7 +46,7 @@ class StreamLane:
         self._rest = behind
         self._picks = picks
         self._shape = RowShape(picked)
-        self._no_rows = schema.empty_table()
+        self._no_rows = empty_table(schema)
         self._readers: dict[int, Reader] = {}
 
     # --- tables --------------------------------------------------------------------------------------------

@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
+
+from cepheid.arrow_compute import pc
 
 Array = Any  # an array of numpy, or one number of it that stands for all rows
 Flags = Any  # likewise, of bools

@@ -56,7 +56,9 @@ class KeyIndex:
         while size < 2 * (count + 1):
             size *= 2
         if size > len(self._slots):
-            self._slots = _widen_slots(self._keys, len(self), size)
+            self._slots = (
+                _widen_slots(self._keys, len(self), size) if len(self) else np.full(size, _EMPTY, dtype=np.int64)
+            )
 
     def number_rows(self, columns: list[Column], count: int) -> tuple[Int64s, npt.NDArray[np.bool_]]:
         """int64[n] numbers, bool[n]: has the key a null?"""

@@ -19,7 +19,6 @@ from cepheid.kernel.compiled.njit_options import njit
 from cepheid.kernel.key_hash import group_keys
 
 MOST_OWNERS = 256
-SPREAD = 8  # places that lie so many times as far apart as there are rows are sorted, not counted
 
 
 def count_groups(columns: list[pa.ChunkedArray], count: int, groups: int) -> Int64s:
@@ -61,12 +60,10 @@ def order_places(places: list[Int64s]) -> Int64s:
     """int64[n]: the rows of several operators, counted one operator behind another, in the order of their places; of
     equal ones in the order in which they are."""
     whole = np.concatenate(places)
-    lowest = int(whole.min())
-    span = int(whole.max()) - lowest + 1
-    if span > SPREAD * len(whole):
-        return np.argsort(whole, kind="stable")
+    bounds = np.cumsum([0, *map(len, places)])
     order = np.empty(len(whole), dtype=np.int64)
-    _count_places(whole, lowest, np.zeros(span + 1, dtype=np.int64), order)
+    if not _merge_places(whole, bounds[:-1].copy(), bounds[1:].copy(), order):
+        return np.argsort(whole, kind="stable")
     return order
 
 
@@ -107,16 +104,41 @@ def _part(owners: Any, base: int, order: Int64s, bounds: Int64s) -> None:
 
 
 @njit()
-def _count_places(places: Int64s, lowest: int, tops: Int64s, order: Int64s) -> None:
-    """Sort by counting; tops: int64[places that there may be + 1], all 0."""
-    for place in places:
-        tops[place - lowest + 1] += 1
-    for n in range(tops.shape[0] - 1):
-        tops[n + 1] += tops[n]
-    for i in range(places.shape[0]):
-        place = places[i] - lowest
-        order[tops[place]] = i
-        tops[place] += 1
+def _merge_places(places: Int64s, heads: Int64s, ends: Int64s, order: Int64s) -> bool:
+    """places[heads[n]:ends[n]] are those of an operator, in order; False: they are not."""
+    for part in range(heads.shape[0]):
+        for i in range(heads[part] + 1, ends[part]):
+            if places[i] < places[i - 1]:
+                return False
+    if heads.shape[0] == 2:
+        _merge_two(places, heads[0], heads[1], ends[0], ends[1], order)
+        return True
+    for n in range(order.shape[0]):
+        chosen = -1
+        for part in range(heads.shape[0]):
+            if heads[part] < ends[part] and (chosen < 0 or places[heads[part]] < places[heads[chosen]]):
+                chosen = part
+        order[n] = heads[chosen]
+        heads[chosen] += 1
+    return True
+
+
+@njit()
+def _merge_two(places: Int64s, i: int, j: int, end_i: int, end_j: int, order: Int64s) -> None:
+    """As mostly; which of them is next cannot be foreseen, so that nothing branches on it."""
+    n = 0
+    while i < end_i and j < end_j:
+        is_first = 1 if places[i] <= places[j] else 0
+        order[n] = is_first * i + (1 - is_first) * j
+        i += is_first
+        j += 1 - is_first
+        n += 1
+    for rest in range(i, end_i):
+        order[n] = rest
+        n += 1
+    for rest in range(j, end_j):
+        order[n] = rest
+        n += 1
 
 
 def warm_up_key_owners() -> None:
