@@ -40,9 +40,10 @@ def _read_folder(path: Path, rows: int, schema: pa.Schema, is_declared: bool) ->
     folder = pq.ParquetDataset(path)
     options = ParquetFragmentScanOptions(pre_buffer=False)  # as in _read
     for fragment in folder.fragments:  # by name; one at a time, so that only one is in memory
-        for batch in fragment.to_batches(
-            schema=folder.schema, batch_size=rows, batch_readahead=1, fragment_scan_options=options
-        ):
+        batches = fragment.to_batches(
+            schema=folder.schema, batch_size=rows, batch_readahead=1, fragment_scan_options=options, use_threads=False
+        )  # threads of Arrow's would read on while whoever reads is slow
+        for batch in batches:
             yield pa.Table.from_batches([batch])
 
 
