@@ -24,7 +24,9 @@ from cepheid.event_time import BEGINNING
 from cepheid.execution.blob import read_blob, write_blob, write_table
 from cepheid.execution.embedded.continuous import ContinuousQuery
 from cepheid.execution.spark.envelopes import open_envelopes
-from cepheid.execution.spark.processor import find_newest, read_horizon
+from cepheid.execution.spark.processor import find_newest, next_watermark, read_horizon
+from cepheid.execution.spark.stage_guard import GUARD, check_guard
+from cepheid.execution.spark.stage_record import StageRecord
 from cepheid.placement.placed_graph import PlacedGraph
 from cepheid.settings import Settings
 
@@ -36,11 +38,13 @@ _queries: dict[str, ContinuousQuery] = {}  # by version
 
 @dataclass(frozen=True)
 class ChainTask:
-    """What the worker is told: the placed graph, the schemas of its streams by name, and how late events may come."""
+    """What the worker is told: the placed graph, the schemas of its streams by name, how late events may come, and
+    what the checkpoint keeps of it."""
 
     placed: PlacedGraph
     schemas: Mapping[str, pa.Schema]
     lateness_us: int
+    record: StageRecord
 
     def open_query(self, snapshot: bytes | None = None) -> ContinuousQuery:
         settings = Settings(lateness=timedelta(microseconds=self.lateness_us))
@@ -65,6 +69,9 @@ class ChainProcessor(StatefulProcessor):
 
     def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[pd.DataFrame]:
         frames = list(rows)
+        if key[0] == GUARD:
+            check_guard(self._index, self._task.record)
+            return
         ports, sequences, payloads, newest = (
             [value for frame in frames for value in frame[name].tolist()]
             for name in ("port", "sequence", "payload", "newest")
@@ -113,7 +120,7 @@ class ChainProcessor(StatefulProcessor):
             self._pieces.updateValue((number,), (snapshot[number * PIECE : (number + 1) * PIECE],))
         for number in range(count, stored["pieces"]):
             self._pieces.removeKey((number,))
-        timer = int(timer_values.getCurrentProcessingTimeInMs()) + 1 if query.is_waiting() else None
+        timer = next_watermark(timer_values) if query.is_waiting() else None
         version = uuid.uuid4().hex
         self._index.update((write_blob({"version": version, "pieces": count, "timer": timer}, []),))
         if stored.get("timer") is not None:

@@ -10,7 +10,7 @@ local files without partition folders, plain columns and simple comparisons in f
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,8 +23,9 @@ from pyspark.sql import DataFrame
 
 from cepheid.event_time import newest_time
 from cepheid.execution.embedded.relations import run_relational
-from cepheid.execution.spark.envelopes import MOST_ROWS, pack_table
+from cepheid.execution.spark.envelopes import MOST_ROWS, Packer, pack_table
 from cepheid.execution.spark.schemas import arrow_schema
+from cepheid.execution.spark.stage_guard import guard_envelope
 from cepheid.graph.column_origin import trace_column
 from cepheid.graph.node import PlanNode
 from cepheid.graph.operators import Filter, Project, Source
@@ -144,9 +145,7 @@ def _is_simple(node: PlanNode) -> bool:
     return all(part.kind in _SIMPLE for value in values for part in walk(value) if isinstance(part, Operation))
 
 
-def make_reader(
-    direct: DirectInput, layout: pa.Schema, port: int, groups: int, keys: list[str]
-) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+def make_reader(direct: DirectInput, layout: pa.Schema, port: int, groups: int, keys: list[str]) -> Packer:
     """A function for mapInArrow: names of files in, envelopes out."""
     stream, nodes = direct.stream, direct.nodes
     schema = pa.schema([stream.schema.field(name) for name in direct.columns])
@@ -160,9 +159,11 @@ def make_reader(
             events = table
             for node in nodes:
                 events = run_relational(node, [events])
-            if len(events):
-                yield pack_table(events.cast(layout), port, groups, keys, sequence, newest)
-                sequence += 1
+            if not len(events):
+                yield guard_envelope(newest)
+                continue
+            yield pack_table(events.cast(layout), port, groups, keys, sequence, newest)
+            sequence += 1
 
     return read
 

@@ -25,6 +25,8 @@ from cepheid.execution.blob import read_blob, write_table
 from cepheid.execution.engine import Engine, name_events
 from cepheid.execution.engine_identity import EngineIdentity
 from cepheid.execution.spark.envelopes import open_envelopes
+from cepheid.execution.spark.stage_guard import GUARD, check_guard
+from cepheid.execution.spark.stage_record import StageRecord
 from cepheid.execution.state_segments import StoredState, load_state, plan_change
 from cepheid.graph.node import EngineNode
 
@@ -37,14 +39,15 @@ _engines: dict[tuple[str, int], tuple[str, Engine, StoredState]] = {}
 
 @dataclass(frozen=True)
 class EngineTask:
-    """What the workers are told: the vertex, its inputs and their delays, under what its state is kept, and what users
-    call its columns."""
+    """What the workers are told: the vertex, its inputs and their delays, under what its state is kept, what users call
+    its columns, and what the checkpoint keeps of it."""
 
     node: EngineNode
     schemas: list[pa.Schema]
     delays_us: list[int]
     identity: EngineIdentity
     names: dict[str, str]
+    record: StageRecord
 
     def make_engine(self) -> Engine:
         return Engine([self.node], self.schemas, identity=self.identity, delays_us=self.delays_us)
@@ -65,6 +68,9 @@ class EngineProcessor(StatefulProcessor):
         self._digest = " ".join(self._task.identity.digests)
 
     def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[pd.DataFrame]:
+        if key[0] == GUARD:
+            check_guard(self._index, self._task.record)
+            return
         ports: list[int] = []
         sequences: list[int] = []
         payloads: list[bytes] = []
@@ -118,7 +124,7 @@ class EngineProcessor(StatefulProcessor):
         return bytes(value[0])
 
     def _save(self, group: int, engine: Engine, stored: StoredState, old_timer: int | None, timer_values: Any) -> None:
-        timer = int(timer_values.getCurrentProcessingTimeInMs()) + 1 if engine.is_waiting() else None
+        timer = next_watermark(timer_values) if engine.is_waiting() else None
         version = uuid.uuid4().hex
         change, stored = plan_change(engine, stored, {"version": version, "timer": timer})
         for number, blob in change.puts.items():
@@ -141,6 +147,11 @@ class EngineProcessor(StatefulProcessor):
                 (batch,), (write_table(name_events(pa.concat_tables(engine.late), self._task.names)),)
             )
             engine.late = []
+
+
+def next_watermark(timer_values: Any) -> int:
+    """When a group that waits for time is to be called: as soon as the watermark has moved."""
+    return max(int(timer_values.getCurrentWatermarkInMs()), 0) + 1
 
 
 def read_horizon(watermark_ms: int) -> int:
