@@ -29,6 +29,7 @@ from cepheid.execution.spark.rejections import remember_rejections
 from cepheid.execution.spark.schemas import arrow_schema, quote_name
 from cepheid.execution.spark.spark_sql import active_session, describe_sql, run_query, write_spark
 from cepheid.execution.spark.watermarks import add_watermarks
+from cepheid.execution.spark.worker_python import own_python
 from cepheid.graph.node import EngineNode, PlanNode
 from cepheid.graph.operators import Changes, Filter, HostWindow, Project, Relation, Source, TableJoin, Union
 from cepheid.graph.read_columns import source_columns
@@ -94,7 +95,7 @@ def run_on_spark(query: Query | Mapping[str, Query], given: SparkInputs, setting
         check_bounded(compilation, settings.strict)
         if compilation.placed.at_engines():
             warn_idle_partitions(frames[streaming[0]].sparkSession, settings.key_groups)
-    with placed_at_order(compilation):
+    with placed_at_order(compilation), own_python(next(iter(frames.values())).sparkSession):
         host = SparkHost(compilation.placed, given, settings)
         (answer,) = interpret(
             compilation.placed, host, [[vertex] for vertex in compilation.placed.at_engines()]

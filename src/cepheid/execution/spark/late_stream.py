@@ -10,6 +10,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from cepheid.execution.blob import read_table_bytes
+from cepheid.execution.spark.worker_python import own_python
 
 
 def read_late_events(spark: SparkSession, checkpoint: str) -> DataFrame:
@@ -31,4 +32,5 @@ def read_late_events(spark: SparkSession, checkpoint: str) -> DataFrame:
             for blob in batch.column("blob").to_pylist():
                 yield from read_table_bytes(blob).to_batches()
 
-    return stored.mapInArrow(unpack, from_arrow_schema(schema))
+    with own_python(spark):
+        return stored.mapInArrow(unpack, from_arrow_schema(schema))
