@@ -24,6 +24,7 @@ from cepheid.event_time import BEGINNING
 from cepheid.execution.blob import read_blob, write_blob, write_table
 from cepheid.execution.embedded.continuous import ContinuousQuery
 from cepheid.execution.spark.envelopes import open_envelopes
+from cepheid.execution.spark.plain_errors import TellPlainly
 from cepheid.execution.spark.processor import find_newest, next_watermark, read_horizon
 from cepheid.execution.spark.stage_guard import GUARD, check_guard
 from cepheid.execution.spark.stage_record import StageRecord
@@ -70,19 +71,24 @@ class ChainProcessor(StatefulProcessor):
     def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[pd.DataFrame]:
         frames = list(rows)
         if key[0] == GUARD:
-            check_guard(self._index, self._task.record)
+            with TellPlainly():
+                check_guard(self._index, self._task.record)
             return
         ports, sequences, payloads, newest = (
             [value for frame in frames for value in frame[name].tolist()]
             for name in ("port", "sequence", "payload", "newest")
         )
         tables = open_envelopes(ports, sequences, payloads, list(self._task.schemas.values()))
-        yield self._run(tables, timerValues, find_newest(ports, newest, len(tables)))
+        with TellPlainly():
+            answer = self._run(tables, timerValues, find_newest(ports, newest, len(tables)))
+        yield answer
 
     def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[pd.DataFrame]:
         """Nothing came for this group, but time went on: what waited may be settled now."""
         empty = [schema.empty_table() for schema in self._task.schemas.values()]
-        yield self._run(empty, timerValues, [BEGINNING] * len(empty))
+        with TellPlainly():
+            answer = self._run(empty, timerValues, [BEGINNING] * len(empty))
+        yield answer
 
     def close(self) -> None:
         pass

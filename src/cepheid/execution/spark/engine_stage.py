@@ -26,6 +26,7 @@ from cepheid.execution.engine import Engine
 from cepheid.execution.engine_identity import identify_engine
 from cepheid.execution.spark.direct_ingest import DirectInput, find_direct_input, make_reader
 from cepheid.execution.spark.envelopes import ENVELOPE_SCHEMA, make_packer, open_envelopes
+from cepheid.execution.spark.plain_errors import TellPlainly
 from cepheid.execution.spark.processor import COUNTED, OUTPUT_SCHEMA, EngineProcessor, EngineTask
 from cepheid.execution.spark.query_start import MARK, mark_stage, watch_starts
 from cepheid.execution.spark.rejections import watch_rejections
@@ -106,8 +107,9 @@ def _make_runner(node: EngineNode, schemas: list[pa.Schema], cells: pa.Schema) -
             envelopes.column("payload").to_pylist(),
             schemas,
         )
-        engine = Engine([node], schemas)
-        found = [*engine.push(tables, BEGINNING), *engine.finish()]
+        with TellPlainly():
+            engine = Engine([node], schemas)
+            found = [*engine.push(tables, BEGINNING), *engine.finish()]
         return pa.concat_tables(found).cast(cells)
 
     return run

@@ -25,6 +25,7 @@ from cepheid.execution.blob import read_blob, write_table
 from cepheid.execution.engine import Engine, name_events
 from cepheid.execution.engine_identity import EngineIdentity
 from cepheid.execution.spark.envelopes import open_envelopes
+from cepheid.execution.spark.plain_errors import TellPlainly
 from cepheid.execution.spark.stage_guard import GUARD, check_guard
 from cepheid.execution.spark.stage_record import StageRecord
 from cepheid.execution.state_segments import StoredState, load_state, plan_change
@@ -69,7 +70,8 @@ class EngineProcessor(StatefulProcessor):
 
     def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[pd.DataFrame]:
         if key[0] == GUARD:
-            check_guard(self._index, self._task.record)
+            with TellPlainly():
+                check_guard(self._index, self._task.record)
             return
         ports: list[int] = []
         sequences: list[int] = []
@@ -81,12 +83,16 @@ class EngineProcessor(StatefulProcessor):
             sequences += frame["sequence"].tolist()
             payloads += frame["payload"].tolist()
         tables = open_envelopes(ports, sequences, payloads, self._schemas)
-        yield self._run(int(key[0]), tables, timerValues, find_newest(ports, newest, len(self._schemas)))
+        with TellPlainly():
+            answer = self._run(int(key[0]), tables, timerValues, find_newest(ports, newest, len(self._schemas)))
+        yield answer
 
     def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[pd.DataFrame]:
         """Nothing came for this group, but time went on: what waited may be settled now."""
         empty = [schema.empty_table() for schema in self._schemas]
-        yield self._run(int(key[0]), empty, timerValues, [])
+        with TellPlainly():
+            answer = self._run(int(key[0]), empty, timerValues, [])
+        yield answer
 
     def close(self) -> None:
         pass

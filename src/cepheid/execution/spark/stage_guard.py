@@ -16,6 +16,7 @@ from pyspark import TaskContext
 from cepheid.event_time import BEGINNING
 from cepheid.execution.blob import read_blob, write_blob
 from cepheid.execution.spark.envelopes import Packer
+from cepheid.execution.spark.plain_errors import TellPlainly
 from cepheid.execution.spark.stage_record import StageRecord, check_stages, read_stage
 
 GUARD = -1  # labels of key groups begin at 0
@@ -26,9 +27,10 @@ def add_guard(pack: Packer) -> Packer:
 
     def pack_guarded(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         newest = BEGINNING
-        for envelopes in pack(batches):
-            newest = max(newest, *envelopes.column("newest").to_pylist())
-            yield envelopes
+        with TellPlainly():
+            for envelopes in pack(batches):
+                newest = max(newest, *envelopes.column("newest").to_pylist())
+                yield envelopes
         context = TaskContext.get()
         if context is not None and context.partitionId() == 0:
             yield guard_envelope(newest)
