@@ -42,7 +42,13 @@ def test_empty_file_gives_nothing(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("condition", "direct"),
-    [("v > 3", True), ("v BETWEEN 1 AND 3 AND NOT id IN (1, 2)", True), ("CAST(v AS int) > 3", False)],
+    [
+        ("v > 3", True),
+        ("v BETWEEN 1 AND 3 AND NOT id IN (1, 2)", True),
+        ("v > CAST(3.5 AS double)", True),
+        ("v > CAST(3.5 AS int)", False),
+        ("CAST(v AS int) > 3", False),
+    ],
 )
 def test_what_duckdb_and_spark_do_not_mean_alike_is_left_to_spark(condition: str, direct: bool) -> None:
     schema = pa.schema([("id", pa.int32()), ("ts", pa.timestamp("us", tz="UTC")), ("v", pa.float64())])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ import pytest
 from pyspark.sql import functions
 
 import cepheid as cep
-from cepheid.errors import SnapshotMismatch
+from cepheid.errors import InvalidInput, NotSupportedYet, SnapshotMismatch
 from cepheid.execution.spark.query_start import RECORD_FILE, STATE_STORE, find_checkpoint
 from cepheid.testing import assert_same_rows
 
@@ -128,6 +129,26 @@ def test_streams_of_ours_are_put_together(spark: Any, tmp_path: Path) -> None:
     start_query(frames[0].union(frames[1]).union(frames[2]), tmp_path).awaitTermination()
     expected = pa.concat_tables([cep.sql(text, events=events) for text in (PAIRS, PAIRS, wide)])
     assert_same_rows(stream.rows().cast(expected.schema), expected)
+
+
+def test_windows_of_spark_behind_ours_lose_nothing(spark: Any, tmp_path: Path) -> None:
+    """The horizon is the watermark of the column that tells when a row is settled."""
+    events = make_events(240, seed=4)
+    stream = FedStream(spark, tmp_path, SCHEMA)
+    for begin in range(0, 240, 60):
+        stream.feed(events.slice(begin, 60))
+    found = cep.sql(PAIRS, events=stream.frame(), lateness=ON_TIME)
+    windows = found.groupBy(functions.window("last", "20 seconds")).count().select("window.start", "count")
+    start_query(windows, tmp_path).awaitTermination()
+    horizon = int((BEGIN + timedelta(seconds=239)).timestamp())
+    last = [int(moment.timestamp()) // 20 * 20 for moment in cep.sql(PAIRS, events=events)["last"].to_pylist()]
+    expected = Counter(start for start in last if start + 20 <= horizon)
+    assert {int(row["start"].timestamp()): row["count"] for row in stream.rows().to_pylist()} == dict(expected)
+    for column in ("first", "last"):
+        with pytest.raises(InvalidInput, match="last has it already"):
+            start_query(found.withWatermark(column, "1 minute"), tmp_path / column)
+    with pytest.raises(NotSupportedYet, match="a stream that comes from"):
+        cep.sql("SELECT a.id FROM PATTERN SEQ(pairs a) ORDER BY last", pairs=found)
 
 
 def test_checkpoint_is_found_as_spark_finds_it() -> None:

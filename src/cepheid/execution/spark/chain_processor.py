@@ -25,7 +25,7 @@ from cepheid.execution.blob import read_blob, write_blob, write_table
 from cepheid.execution.embedded.continuous import ContinuousQuery
 from cepheid.execution.spark.envelopes import open_envelopes
 from cepheid.execution.spark.plain_errors import TellPlainly
-from cepheid.execution.spark.processor import find_newest, next_watermark, read_horizon
+from cepheid.execution.spark.processor import find_newest, read_horizon, timer_of_waiting
 from cepheid.execution.spark.stage_guard import GUARD, check_guard
 from cepheid.execution.spark.stage_record import StageRecord
 from cepheid.placement.placed_graph import PlacedGraph
@@ -126,7 +126,7 @@ class ChainProcessor(StatefulProcessor):
             self._pieces.updateValue((number,), (snapshot[number * PIECE : (number + 1) * PIECE],))
         for number in range(count, stored["pieces"]):
             self._pieces.removeKey((number,))
-        timer = next_watermark(timer_values) if query.is_waiting() else None
+        timer = timer_of_waiting(timer_values) if query.is_waiting() else None
         version = uuid.uuid4().hex
         self._index.update((write_blob({"version": version, "pieces": count, "timer": timer}, []),))
         if stored.get("timer") is not None:

@@ -31,12 +31,13 @@ from cepheid.graph.node import PlanNode
 from cepheid.graph.operators import Filter, Project, Source
 from cepheid.graph.query_graph import QueryGraph
 from cepheid.graph.read_columns import source_columns
-from cepheid.scalars.value import Operation, walk
+from cepheid.scalars.value import Literal, Operation, walk
 
 FILES = "path string, modificationTime timestamp, length long, content binary"
 _SIMPLE = frozenset((
     "and", "or", "not", "eq", "neq", "lt", "lte", "gt", "gte", "is", "null", "boolean", "neg", "between", "in",
 ))  # fmt: skip
+DOUBLE = Operation("datatype", (("nested", False), ("this", "DOUBLE")))
 
 
 @dataclass(frozen=True)
@@ -142,7 +143,15 @@ def _is_simple(node: PlanNode) -> bool:
         values = [node.predicate]
     else:
         return False
-    return all(part.kind in _SIMPLE for value in values for part in walk(value) if isinstance(part, Operation))
+    parts = [part for value in values for part in walk(value) if isinstance(part, Operation)]
+    return all(part.kind in _SIMPLE or part == DOUBLE or _is_double(part) for part in parts)
+
+
+def _is_double(part: Operation) -> bool:
+    """Is it a number that is written out, as a double?"""
+    number = part.part("this")
+    known = isinstance(number, Literal) and not number.is_text
+    return part.kind == "cast" and known and part.part("to") == DOUBLE
 
 
 def make_reader(direct: DirectInput, layout: pa.Schema, port: int, groups: int, keys: list[str]) -> Packer:

@@ -18,6 +18,7 @@ from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor
+from pyspark.sql.types import TimestampType
 
 from cepheid.errors import IdlePartitionsWarning, NotSupportedYet
 from cepheid.event_time import BEGINNING
@@ -33,8 +34,8 @@ from cepheid.execution.spark.rejections import watch_rejections
 from cepheid.execution.spark.schemas import arrow_schema, number_columns
 from cepheid.execution.spark.stage_guard import add_guard
 from cepheid.execution.spark.stage_record import StageRecord
-from cepheid.execution.spark.watermarks import read_delay
-from cepheid.graph.column_origin import name_columns
+from cepheid.execution.spark.watermarks import WATERMARK, read_delay
+from cepheid.graph.column_origin import find_settled_times, name_columns
 from cepheid.graph.node import EngineNode
 from cepheid.graph.query_graph import QueryGraph
 from cepheid.settings import Settings
@@ -142,7 +143,8 @@ def run_engines_on_stream(
     record = record_stage(graph, vertex, groups)
     identity = identify_engine(graph, [vertex])
     task = EngineTask(node, schemas, delays_us, identity, name_columns(graph, vertex), record)
-    return run_stateful(packed, EngineProcessor(task), cells, vertex, record)
+    settled = {name: max(delays_us) // 1000 for name in find_settled_times(graph, vertex)}
+    return run_stateful(packed, EngineProcessor(task), cells, vertex, record, settled)
 
 
 def record_stage(graph: QueryGraph, vertex: str, groups: int) -> StageRecord:
@@ -151,9 +153,16 @@ def record_stage(graph: QueryGraph, vertex: str, groups: int) -> StageRecord:
 
 
 def run_stateful(
-    packed: DataFrame, processor: StatefulProcessor, cells: pa.Schema, vertex: str, record: StageRecord
+    packed: DataFrame,
+    processor: StatefulProcessor,
+    cells: pa.Schema,
+    vertex: str,
+    record: StageRecord,
+    settled: Mapping[str, int] | None = None,
 ) -> DataFrame:
-    """Envelopes through a processor of ours; the plan says whose stage it is."""
+    """Envelopes through a processor of ours; the plan says whose stage it is.
+
+    settled: columns for which the horizon is a watermark, with its delay in milliseconds."""
     watch_starts(packed.sparkSession)
     stage = packed.groupBy("label").transformWithStateInPandas(
         statefulProcessor=processor,
@@ -165,7 +174,11 @@ def run_stateful(
     name = f"cepheid {vertex} {record.digest} {uuid.uuid4().hex[:8]}"
     counted = stage.observe(name, *(F.sum(each).alias(each) for each in COUNTED))
     marked = counted.select(mark_stage(F.col("payload"), record))
-    return marked.mapInArrow(_make_unpacker(cells), from_arrow_schema(cells))
+    schema = from_arrow_schema(cells)
+    for field in schema.fields:
+        if settled and field.name in settled and isinstance(field.dataType, TimestampType):
+            field.metadata = {WATERMARK: settled[field.name]}
+    return marked.mapInArrow(_make_unpacker(cells), schema)
 
 
 def warn_idle_partitions(spark: SparkSession, key_groups: int) -> None:

@@ -130,7 +130,7 @@ class EngineProcessor(StatefulProcessor):
         return bytes(value[0])
 
     def _save(self, group: int, engine: Engine, stored: StoredState, old_timer: int | None, timer_values: Any) -> None:
-        timer = next_watermark(timer_values) if engine.is_waiting() else None
+        timer = timer_of_waiting(timer_values) if engine.is_waiting() else None
         version = uuid.uuid4().hex
         change, stored = plan_change(engine, stored, {"version": version, "timer": timer})
         for number, blob in change.puts.items():
@@ -155,8 +155,9 @@ class EngineProcessor(StatefulProcessor):
             engine.late = []
 
 
-def next_watermark(timer_values: Any) -> int:
-    """When a group that waits for time is to be called: as soon as the watermark has moved."""
+def timer_of_waiting(timer_values: Any) -> int:
+    """When a group that waits for time is to be called: as soon as the watermark has moved.  A timer at the watermark
+    would be called in the same batch, and what is set anew meanwhile would be lost."""
     return max(int(timer_values.getCurrentWatermarkInMs()), 0) + 1
 
 

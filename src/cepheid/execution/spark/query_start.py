@@ -17,15 +17,17 @@ from __future__ import annotations
 import inspect
 import json
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import wraps
 from typing import Any
 
-from pyspark.sql import Column, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
+from cepheid.errors import InvalidInput, NotSupportedYet
 from cepheid.execution.spark.stage_record import StageRecord, check_stages, read_stage
+from cepheid.execution.spark.watermarks import WATERMARK
 
 STATE_STORE = "spark.sql.streaming.stateStore.providerClass"
 STREAM_SETTINGS = {
@@ -61,9 +63,11 @@ def _wrap_start(original: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(original)
     def start(self: Any, *given: Any, **named: Any) -> Any:
         frame, spark = self._df, self._spark
-        stages = find_stages(frame._jdf.queryExecution().analyzed())
+        plan = frame._jdf.queryExecution().analyzed()
+        stages = find_stages(plan)
         if not stages:
             return original(self, *given, **named)
+        _check_watermarks(plan)
         bound = inspect.signature(original).bind(self, *given, **named).arguments
         asked = {"queryname": bound.get("queryName"), **bound.get("options", {})}
         options = {key.lower(): str(value) for key, value in asked.items() if value is not None}
@@ -79,6 +83,20 @@ def _is_classic(spark: SparkSession) -> bool:
     return hasattr(spark, "_jsparkSession")
 
 
+def refuse_own_streams(frames: Mapping[str, DataFrame]) -> None:
+    """Over the rows of another stage in a plan of Spark's, one of ours would take rows for late that are not."""
+    for name, frame in frames.items():
+        if (
+            frame.isStreaming
+            and _is_classic(frame.sparkSession)
+            and find_stages(frame._jdf.queryExecution().analyzed())
+        ):
+            raise NotSupportedYet(
+                f'"{name}", a stream that comes from cep.sql,',
+                hint="write both as one query, FROM (SELECT ...), or write the rows of the first to a sink",
+            )
+
+
 def find_stages(plan: Any) -> list[StageRecord]:
     """The records of our stages in a plan of the JVM, in the order in which Spark numbers them."""
     found = []
@@ -87,10 +105,29 @@ def find_stages(plan: Any) -> list[StageRecord]:
         metadata = json.loads(output.head().metadata().json())
         if MARK in metadata:
             found.append(read_stage(metadata[MARK]))
-    children = plan.children()
-    for place in range(children.size()):
-        found += find_stages(children.apply(place))
+    for child in _list(plan.children()):
+        found += find_stages(child)
     return found
+
+
+def _check_watermarks(plan: Any) -> None:
+    """Behind a stage with event time Spark allows no watermark: what it would drop is not known to be late."""
+    below = _list(plan.children())
+    if plan.nodeName() == "EventTimeWatermark" and any(find_stages(child) for child in below):
+        column = plan.eventTime().name()
+        own = [each.name() for each in _list(below[0].output()) if each.metadata().contains(WATERMARK)]
+        known = f"{', '.join(own)} has it already" if own else "no column of it has one, as rows are settled later"
+        raise InvalidInput(
+            f'withWatermark("{column}", ...) is behind cep.sql, whose horizon is the watermark of its rows: {known}',
+            hint="leave withWatermark out and group by a column that has it, or put the window into the query, "
+            "as in FROM (SELECT ...) [RANGE 1 HOUR]",
+        )
+    for child in below:
+        _check_watermarks(child)
+
+
+def _list(scala: Any) -> list[Any]:
+    return [scala.apply(place) for place in range(scala.size())]
 
 
 def _read_options(writer: Any) -> dict[str, str]:
