@@ -8,8 +8,8 @@ Spark's state store, and the watermark is the horizon.
 
 from __future__ import annotations
 
-import uuid
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from functools import reduce
 
@@ -27,6 +27,7 @@ from cepheid.execution.engine import Engine
 from cepheid.execution.engine_identity import identify_engine
 from cepheid.execution.spark.direct_ingest import DirectInput, find_direct_input, make_reader
 from cepheid.execution.spark.envelopes import ENVELOPE_SCHEMA, make_packer, open_envelopes
+from cepheid.execution.spark.kernels_ready import ensure_kernels
 from cepheid.execution.spark.plain_errors import TellPlainly
 from cepheid.execution.spark.processor import COUNTED, OUTPUT_SCHEMA, EngineProcessor, EngineTask
 from cepheid.execution.spark.query_start import MARK, mark_stage, watch_starts
@@ -39,6 +40,8 @@ from cepheid.graph.column_origin import find_settled_times, name_columns
 from cepheid.graph.node import EngineNode
 from cepheid.graph.query_graph import QueryGraph
 from cepheid.settings import Settings
+
+_named: Counter[str] = Counter()
 
 
 def run_engines_on_batch(
@@ -108,6 +111,7 @@ def _make_runner(node: EngineNode, schemas: list[pa.Schema], cells: pa.Schema) -
             envelopes.column("payload").to_pylist(),
             schemas,
         )
+        ensure_kernels()
         with TellPlainly():
             engine = Engine([node], schemas)
             found = [*engine.push(tables, BEGINNING), *engine.finish()]
@@ -170,15 +174,21 @@ def run_stateful(
         outputMode="append",
         timeMode="eventTime",  # Spark calls groups that wait as soon as the watermark moves, and only then
     )
-    # a name of its own, since one stage may stand in a plan twice
-    name = f"cepheid {vertex} {record.digest} {uuid.uuid4().hex[:8]}"
-    counted = stage.observe(name, *(F.sum(each).alias(each) for each in COUNTED))
+    counted = stage.observe(
+        name_counts(f"cepheid {vertex} {record.digest}"), *(F.sum(each).alias(each) for each in COUNTED)
+    )
     marked = counted.select(mark_stage(F.col("payload"), record))
     schema = from_arrow_schema(cells)
     for field in schema.fields:
         if settled and field.name in settled and isinstance(field.dataType, TimestampType):
             field.metadata = {WATERMARK: settled[field.name]}
     return marked.mapInArrow(_make_unpacker(cells), schema)
+
+
+def name_counts(name: str) -> str:
+    """A name of its own, since one stage may stand in a plan twice: the second is called so."""
+    _named[name] += 1
+    return name if _named[name] == 1 else f"{name} ({_named[name]})"
 
 
 def warn_idle_partitions(spark: SparkSession, key_groups: int) -> None:

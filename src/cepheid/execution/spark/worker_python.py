@@ -40,6 +40,12 @@ def own_python(spark: SparkSession) -> Iterator[None]:
         context.pythonExec = before
 
 
+def runs_here(spark: SparkSession) -> bool:
+    """Are the workers on this machine?"""
+    context = getattr(spark, "_sc", None)
+    return context is not None and is_this_machine(context.master)
+
+
 def was_chosen(environment: Mapping[str, str]) -> bool:
     return bool(environment.get(CHOICE))
 
