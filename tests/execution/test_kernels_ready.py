@@ -7,10 +7,18 @@ import time
 from pathlib import Path
 
 import numba
+import pyarrow as pa
 import pytest
 
 from cepheid.compile_notice import CompileNotice, announce_compiling
-from cepheid.execution.spark.kernels_ready import compile_once, name_marker
+from cepheid.compiler import compile_query
+from cepheid.event_time import BEGINNING
+from cepheid.execution.engine import Engine
+from cepheid.execution.spark.engine_warm_up import warm_up
+from cepheid.execution.spark.kernels_ready import compile_once, make_up_events, name_marker
+from cepheid.graph.node import EngineNode
+from cepheid.hosts import SPARK_STREAMS
+from cepheid.session_inputs import make_catalog
 
 
 class Clock:
@@ -89,7 +97,40 @@ def test_failure_is_tried_again_and_a_full_disk_is_none(tmp_path: Path) -> None:
 
 
 def test_marker_is_the_same_as_long_as_nothing_changes(monkeypatch: pytest.MonkeyPatch) -> None:
-    before = name_marker()
-    assert name_marker() == before
+    before = name_marker("a stage")
+    assert name_marker("a stage") == before
+    assert name_marker("another") != before
     monkeypatch.setenv("NUMBA_CACHE_DIR", "/elsewhere")
-    assert name_marker() != before
+    assert name_marker("a stage") != before
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT b.v AS v FROM PATTERN SEQ(s a, s b) WHERE a.k = b.k AND b.v > a.v WITHIN 5 s",
+        """SELECT * FROM s MATCH_RECOGNIZE (PARTITION BY k ORDER BY ts MEASURES LAST(b.v) AS v PATTERN (a b+)
+           WITHIN INTERVAL '5' SECOND DEFINE b AS b.v > PREV(b.v))""",
+        "SELECT k, avg(v) AS v FROM s [RANGE 10 SECONDS] GROUP BY k",
+    ],
+    ids=["sequence", "rows", "window"],
+)
+def test_events_find_the_kernels_of_a_stage_compiled(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    schema = pa.schema([("ts", pa.timestamp("us", tz="UTC")), ("k", pa.int32()), ("v", pa.float64())])
+    placed = compile_query(text, make_catalog({"s": schema}, {}, streams=["s"]), SPARK_STREAMS).placed
+    (vertex,) = placed.at_engines()
+    node = placed.graph.vertices[vertex]
+    assert isinstance(node, EngineNode)
+    layouts = []
+    for feed in placed.graph.inputs(vertex):
+        project = placed.graph.vertices[feed]
+        names = [name for name, _ in project.columns]  # type: ignore[attr-defined]
+        types = {"_time": schema.field("ts").type, "_key0": pa.int32()}
+        layouts.append(pa.schema([(name, types.get(name, pa.float64())) for name in names]))
+    warm_up(node, layouts)
+    compiled: list[str] = []
+    monkeypatch.setattr("cepheid.compile_notice._notice._say", compiled.append)
+    monkeypatch.setattr("cepheid.compile_notice._notice._next", 0.0)
+    engine = Engine([node], layouts)
+    engine.push([make_up_events(layout) for layout in layouts], BEGINNING)
+    engine.finish()
+    assert compiled == []

@@ -24,7 +24,6 @@ from cepheid.event_time import BEGINNING
 from cepheid.execution.blob import read_blob, write_blob, write_table
 from cepheid.execution.embedded.continuous import ContinuousQuery
 from cepheid.execution.spark.envelopes import open_envelopes
-from cepheid.execution.spark.kernels_ready import ensure_kernels
 from cepheid.execution.spark.plain_errors import TellPlainly
 from cepheid.execution.spark.processor import find_newest, read_horizon, timer_of_waiting
 from cepheid.execution.spark.stage_guard import GUARD, check_guard
@@ -95,7 +94,6 @@ class ChainProcessor(StatefulProcessor):
         pass
 
     def _run(self, tables: list[pa.Table], timer_values: Any, newest: list[int]) -> pd.DataFrame:
-        ensure_kernels()
         query, stored = self._load()
         before = query.counts.as_dict()
         heard = self._task.hear(newest, timer_values.getCurrentWatermarkInMs())

@@ -26,8 +26,8 @@ from cepheid.execution.blob import read_table_bytes
 from cepheid.execution.engine import Engine
 from cepheid.execution.engine_identity import identify_engine
 from cepheid.execution.spark.direct_ingest import DirectInput, find_direct_input, make_reader
+from cepheid.execution.spark.engine_warm_up import ensure_engine
 from cepheid.execution.spark.envelopes import ENVELOPE_SCHEMA, make_packer, open_envelopes
-from cepheid.execution.spark.kernels_ready import ensure_kernels
 from cepheid.execution.spark.plain_errors import TellPlainly
 from cepheid.execution.spark.processor import COUNTED, OUTPUT_SCHEMA, EngineProcessor, EngineTask
 from cepheid.execution.spark.query_start import MARK, mark_stage, watch_starts
@@ -36,6 +36,7 @@ from cepheid.execution.spark.schemas import arrow_schema, number_columns
 from cepheid.execution.spark.stage_guard import add_guard
 from cepheid.execution.spark.stage_record import StageRecord
 from cepheid.execution.spark.watermarks import WATERMARK, read_delay
+from cepheid.execution.spark.worker_python import runs_here
 from cepheid.graph.column_origin import find_settled_times, name_columns
 from cepheid.graph.node import EngineNode
 from cepheid.graph.query_graph import QueryGraph
@@ -50,6 +51,8 @@ def run_engines_on_batch(
     """The cells of a vertex over whole tables; `observations` get who counts the events that are rejected."""
     schemas = [arrow_schema(frame) for frame in inputs]
     cells = _cell_schema(node, schemas)
+    if runs_here(inputs[0].sparkSession):
+        ensure_engine(node, schemas)
     watched = [watch_rejections(frame, node.order) for frame in inputs]
     observations += [observation for _, observation in watched]
     frames = [frame for frame, _ in watched]
@@ -111,7 +114,7 @@ def _make_runner(node: EngineNode, schemas: list[pa.Schema], cells: pa.Schema) -
             envelopes.column("payload").to_pylist(),
             schemas,
         )
-        ensure_kernels()
+        ensure_engine(node, schemas)
         with TellPlainly():
             engine = Engine([node], schemas)
             found = [*engine.push(tables, BEGINNING), *engine.finish()]
@@ -136,6 +139,8 @@ def run_engines_on_stream(
         )
     schemas = [arrow_schema(frame) for frame in inputs]
     cells = _cell_schema(node, schemas)
+    if runs_here(inputs[0].sparkSession):
+        ensure_engine(node, schemas)
     delays_us = [read_delay(frame) for frame in inputs]
     groups = settings.key_groups if name_keys(node) else 1
     found = [find_direct_input(graph, feed, frames) for feed in graph.inputs(vertex)]

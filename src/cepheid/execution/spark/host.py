@@ -22,7 +22,6 @@ from cepheid.execution.interpret import interpret
 from cepheid.execution.lookup.database import read_database_schema
 from cepheid.execution.spark.chain_stage import run_chain_on_stream
 from cepheid.execution.spark.engine_stage import run_engines_on_batch, run_engines_on_stream, warn_idle_partitions
-from cepheid.execution.spark.kernels_ready import ensure_kernels
 from cepheid.execution.spark.lookup_stage import run_lookup
 from cepheid.execution.spark.native_window import run_native_window
 from cepheid.execution.spark.netted_changes import run_changes
@@ -31,7 +30,7 @@ from cepheid.execution.spark.rejections import remember_rejections
 from cepheid.execution.spark.schemas import arrow_schema, quote_name
 from cepheid.execution.spark.spark_sql import active_session, describe_sql, run_query, write_spark
 from cepheid.execution.spark.watermarks import add_watermarks
-from cepheid.execution.spark.worker_python import own_python, runs_here
+from cepheid.execution.spark.worker_python import own_python
 from cepheid.graph.node import EngineNode, PlanNode
 from cepheid.graph.operators import Changes, Filter, HostWindow, Project, Relation, Source, TableJoin, Union
 from cepheid.graph.read_columns import source_columns
@@ -98,8 +97,6 @@ def run_on_spark(query: Query | Mapping[str, Query], given: SparkInputs, setting
         check_bounded(compilation, settings.strict)
         if compilation.placed.at_engines():
             warn_idle_partitions(frames[streaming[0]].sparkSession, settings.key_groups)
-    if compilation.placed.at_engines() and runs_here(next(iter(frames.values())).sparkSession):
-        ensure_kernels()
     with placed_at_order(compilation), own_python(next(iter(frames.values())).sparkSession):
         host = SparkHost(compilation.placed, given, settings)
         (answer,) = interpret(

@@ -1,14 +1,14 @@
-"""Kernels are compiled once on a machine, by whoever comes first: the driver, or one of many workers.
+"""What a stage compiles is compiled once on a machine, by whoever comes first: the driver, or one of many workers.
 
     marker on disk? ──yes──▶ go on
          │ no
          ▼
-    lock on disk ─▶ marker by now? ──no──▶ compile all kernels (Numba keeps them on disk) ─▶ marker
+    lock on disk ─▶ marker by now? ──no──▶ two made-up events through the stage: Numba keeps its kernels ─▶ marker
                        (those who wait for the lock go on as soon as there is one)
 
-Without it each worker would compile for itself, all at a time.  The marker is for this source, this Numba, this Python
-and this machine.  It is a hint only: where Numba's own files are gone, or nothing can be written, kernels are compiled
-when they are needed, as ever.
+Without it each worker would compile for itself, all at a time.  The marker is for this stage, this source, this Numba,
+this Python and this machine.  It is a hint only: where Numba's own files are gone, or nothing can be written, kernels
+are compiled when they are needed, as ever.  Functions of users are never called with made-up events.
 """
 
 from __future__ import annotations
@@ -19,37 +19,52 @@ import os
 import platform
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 
 import platformdirs
+import pyarrow as pa
 
 import cepheid.kernel.compiled
 from cepheid.kernel_cache import stamp_files
 
 _logger = logging.getLogger("cepheid.kernel")
-_ready = False
+_ready: set[str] = set()
 
 
-def ensure_kernels() -> None:
-    """Return when this machine has the compiled kernels on disk."""
-    global _ready  # noqa: PLW0603 (a process asks the disk once)
-    if not _ready:
-        _ready = True
-        compile_once(platformdirs.user_cache_path("cepheid") / "kernels", name_marker(), _compile)
+def ensure_kernels(stage: str, warm_up: Callable[[], None]) -> None:
+    """Return when this machine has on disk what a stage, known by its name, compiles; warm_up: runs it."""
+    if stage not in _ready:  # a process asks the disk once
+        _ready.add(stage)
+        compile_once(platformdirs.user_cache_path("cepheid") / "kernels", name_marker(stage), partial(_try, warm_up))
 
 
-def _compile() -> None:
-    from cepheid.kernel.compiled.warm_up import compile_kernels
+def _try(warm_up: Callable[[], None]) -> None:
+    """Made-up events may be none that a query can work with: then its kernels are compiled when they are needed."""
+    try:
+        warm_up()
+    except Exception as problem:  # noqa: BLE001 (whatever it is, real events will tell)
+        _logger.debug("kernels are compiled when they are needed: %s", problem)
 
-    compile_kernels()
+
+def make_up_events(schema: pa.Schema) -> pa.Table:
+    """Two events in order of time, of zeros and empty texts; null where there is no such value."""
+    columns = []
+    for field in schema:
+        values = [0, 1] if field.name == "_time" else [0, 0]
+        try:
+            columns.append(pa.array(values).cast(field.type))
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+            columns.append(pa.nulls(2, field.type))
+    return pa.table(columns, schema=schema)
 
 
-def name_marker() -> str:
-    """What tells one set of compiled kernels from another."""
+def name_marker(stage: str) -> str:
+    """What tells the compiled kernels of a stage from others."""
     source = stamp_files(Path(str(cepheid.kernel.compiled.__file__)).parent)
     place = (platform.node(), platform.machine(), platform.python_version(), os.environ.get("NUMBA_CACHE_DIR"))
-    return hashlib.sha256(repr((source, version("numba"), place)).encode()).hexdigest()[:24]
+    return hashlib.sha256(repr((stage, source, version("numba"), place)).encode()).hexdigest()[:24]
 
 
 def compile_once(folder: Path, name: str, compile_all: Callable[[], None]) -> None:
@@ -59,7 +74,7 @@ def compile_once(folder: Path, name: str, compile_all: Callable[[], None]) -> No
         return
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        with _locked(folder / f"{name}.lock"):
+        with _locked(folder / "lock"):
             if not marker.exists():
                 compile_all()
                 marker.touch()

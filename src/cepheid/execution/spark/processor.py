@@ -24,8 +24,8 @@ from cepheid.event_time import BEGINNING
 from cepheid.execution.blob import read_blob, write_table
 from cepheid.execution.engine import Engine, name_events
 from cepheid.execution.engine_identity import EngineIdentity
+from cepheid.execution.spark.engine_warm_up import ensure_engine
 from cepheid.execution.spark.envelopes import open_envelopes
-from cepheid.execution.spark.kernels_ready import ensure_kernels
 from cepheid.execution.spark.plain_errors import TellPlainly
 from cepheid.execution.spark.stage_guard import GUARD, check_guard
 from cepheid.execution.spark.stage_record import StageRecord
@@ -99,7 +99,7 @@ class EngineProcessor(StatefulProcessor):
         pass
 
     def _run(self, group: int, tables: list[pa.Table], timer_values: Any, newest: list[int]) -> pd.DataFrame:
-        ensure_kernels()
+        ensure_engine(self._task.node, self._schemas)
         engine, stored, header = self._load(group)
         before = engine.counts.as_dict()
         for port, time in enumerate(newest):
