@@ -33,7 +33,7 @@ from cepheid.graph.query_graph import QueryGraph
 from cepheid.graph.read_columns import needed_columns
 from cepheid.graph.render_mermaid import render_mermaid
 from cepheid.graph.render_text import render_text
-from cepheid.graph.state_bounds import describe_remedy, explain_unbounded
+from cepheid.graph.state_bounds import HOW_TO_BOUND, describe_remedy, explain_bound_of_data, explain_unbounded
 from cepheid.graph.validation import validate_graph
 from cepheid.graph.window_report import report_windows
 from cepheid.hosts import EMBEDDED, HostTraits
@@ -148,9 +148,12 @@ def place_graph(graph: QueryGraph, host: HostTraits) -> PlacedGraph:
 
 
 def check_bounded(compilation: Compilation, strict: bool, changing: Collection[str] = ()) -> None:
-    """For a continuous query: warn if its state cannot be bounded, refuse it if strict.  changing: streams of which any
-    row may be taken back, however old it is."""
+    """For a continuous query: warn if its state cannot be bounded, refuse it if strict; then also if only the data
+    bound it.  changing: streams of which any row may be taken back, however old it is."""
     reasons = explain_unbounded(compilation.rewritten)
+    runs = explain_bound_of_data(compilation.rewritten) if strict else []
+    if runs and not reasons:
+        raise UnboundedState("; ".join(runs), hint=HOW_TO_BOUND)
     how = describe_remedy(compilation.rewritten) if reasons else HOW_TO_BOUND_CHANGES
     reasons += explain_unbounded_changes(compilation.rewritten, changing)
     if not reasons:

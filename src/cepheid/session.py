@@ -23,7 +23,7 @@ from cepheid.session_inputs import (
     read_aggregates,
     read_lateness,
 )
-from cepheid.settings import Settings
+from cepheid.settings import Settings, check_key_groups
 
 if TYPE_CHECKING:
     from cepheid.execution.embedded.continuous import ContinuousQuery
@@ -144,10 +144,8 @@ def count_rejected(frame: Any) -> int:
 
 def _settings(lateness: timedelta | None, strict: bool, key_groups: int | None) -> Settings:
     lateness = read_lateness(lateness)
-    if key_groups is not None and key_groups < 1:
-        raise InvalidInput(f"key_groups is {key_groups}", hint="give 1 or more; 64 suits most")
     chosen = Settings(strict=strict, lateness=lateness)
-    return chosen if key_groups is None else replace(chosen, key_groups=key_groups)
+    return chosen if key_groups is None else replace(chosen, key_groups=check_key_groups(key_groups))
 
 
 def _net_changes(name: str, table: pa.Table) -> pa.Table:
@@ -160,6 +158,12 @@ def _net_changes(name: str, table: pa.Table) -> pa.Table:
 def _on_spark(inputs: Mapping[str, Any]) -> bool:
     """Are the inputs Spark DataFrames?  Asked of their class, so that pyspark need not be there."""
     spark = [name for name, value in inputs.items() if type(value).__module__.startswith("pyspark.")]
+    on_pandas = [name for name in spark if type(inputs[name]).__module__.startswith("pyspark.pandas.")]
+    if on_pandas:
+        raise InvalidInput(
+            f'"{on_pandas[0]}" is a pandas-on-Spark {type(inputs[on_pandas[0]]).__name__}',
+            hint="give its Spark DataFrame: .to_spark(), or .to_spark(index_col=...) if the index is needed",
+        )
     others = [name for name, value in inputs.items() if name not in spark and not isinstance(value, Table | Database)]
     if spark and others:
         other = others[0]

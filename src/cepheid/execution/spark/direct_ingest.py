@@ -10,7 +10,7 @@ local files without partition folders, plain columns and simple comparisons in f
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,20 +23,21 @@ from pyspark.sql import DataFrame
 
 from cepheid.event_time import newest_time
 from cepheid.execution.embedded.relations import run_relational
-from cepheid.execution.spark.envelopes import MOST_ROWS, pack_table
+from cepheid.execution.spark.envelopes import MOST_ROWS, Packer, pack_table
 from cepheid.execution.spark.schemas import arrow_schema
+from cepheid.execution.spark.stage_guard import guard_envelope
 from cepheid.graph.column_origin import trace_column
 from cepheid.graph.node import PlanNode
 from cepheid.graph.operators import Filter, Project, Source
 from cepheid.graph.query_graph import QueryGraph
 from cepheid.graph.read_columns import source_columns
-from cepheid.scalars.value import Operation, walk
+from cepheid.scalars.value import Literal, Operation, walk
 
 FILES = "path string, modificationTime timestamp, length long, content binary"
 _SIMPLE = frozenset((
-    "and", "or", "not", "eq", "neq", "lt", "lte", "gt", "gte", "is", "null", "boolean", "neg", "between", "in", "cast",
-    "datatype",
+    "and", "or", "not", "eq", "neq", "lt", "lte", "gt", "gte", "is", "null", "boolean", "neg", "between", "in",
 ))  # fmt: skip
+DOUBLE = Operation("datatype", (("nested", False), ("this", "DOUBLE")))
 
 
 @dataclass(frozen=True)
@@ -134,19 +135,26 @@ def chain_below(graph: QueryGraph, layout: str) -> tuple[str, list[PlanNode]] | 
 
 
 def _is_simple(node: PlanNode) -> bool:
-    """Columns, comparisons and logic mean the same in DuckDB, which workers have, as in Spark SQL."""
+    """Columns, comparisons and logic mean the same in DuckDB, which workers have, as in Spark SQL; casts do not: 2.7 as
+    an integer is 3 there and 2 here, and what cannot be cast may be null here."""
     if isinstance(node, Project):
         values = [value for _, value in node.columns]
     elif isinstance(node, Filter):
         values = [node.predicate]
     else:
         return False
-    return all(part.kind in _SIMPLE for value in values for part in walk(value) if isinstance(part, Operation))
+    parts = [part for value in values for part in walk(value) if isinstance(part, Operation)]
+    return all(part.kind in _SIMPLE or part == DOUBLE or _is_double(part) for part in parts)
 
 
-def make_reader(
-    direct: DirectInput, layout: pa.Schema, port: int, groups: int, keys: list[str]
-) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+def _is_double(part: Operation) -> bool:
+    """Is it a number that is written out, as a double?"""
+    number = part.part("this")
+    known = isinstance(number, Literal) and not number.is_text
+    return part.kind == "cast" and known and part.part("to") == DOUBLE
+
+
+def make_reader(direct: DirectInput, layout: pa.Schema, port: int, groups: int, keys: list[str]) -> Packer:
     """A function for mapInArrow: names of files in, envelopes out."""
     stream, nodes = direct.stream, direct.nodes
     schema = pa.schema([stream.schema.field(name) for name in direct.columns])
@@ -160,9 +168,11 @@ def make_reader(
             events = table
             for node in nodes:
                 events = run_relational(node, [events])
-            if len(events):
-                yield pack_table(events.cast(layout), port, groups, keys, sequence, newest)
-                sequence += 1
+            if not len(events):
+                yield guard_envelope(newest)
+                continue
+            yield pack_table(events.cast(layout), port, groups, keys, sequence, newest)
+            sequence += 1
 
     return read
 
@@ -172,7 +182,8 @@ def read_parquet(path: str, schema: pa.Schema) -> Iterator[pa.Table]:
 
     As Spark does it: case is ignored, and a column that is not there is null.
     """
-    with pq.ParquetFile(unquote(urlparse(path).path)) as file:
+    # times that Spark wrote as INT96 would be read as nanoseconds, which end in the year 2262
+    with pq.ParquetFile(unquote(urlparse(path).path), coerce_int96_timestamp_unit="us") as file:
         spelling = {name.lower(): name for name in file.schema_arrow.names}
         present = {field.name: spelling[field.name.lower()] for field in schema if field.name.lower() in spelling}
         for row_groups, rows in gather_row_groups(file.metadata):

@@ -25,10 +25,12 @@ from cepheid.execution.spark.engine_stage import run_engines_on_batch, run_engin
 from cepheid.execution.spark.lookup_stage import run_lookup
 from cepheid.execution.spark.native_window import run_native_window
 from cepheid.execution.spark.netted_changes import run_changes
+from cepheid.execution.spark.query_start import refuse_own_streams
 from cepheid.execution.spark.rejections import remember_rejections
 from cepheid.execution.spark.schemas import arrow_schema, quote_name
 from cepheid.execution.spark.spark_sql import active_session, describe_sql, run_query, write_spark
 from cepheid.execution.spark.watermarks import add_watermarks
+from cepheid.execution.spark.worker_python import own_python
 from cepheid.graph.node import EngineNode, PlanNode
 from cepheid.graph.operators import Changes, Filter, HostWindow, Project, Relation, Source, TableJoin, Union
 from cepheid.graph.read_columns import source_columns
@@ -60,6 +62,7 @@ def read_inputs(given: Mapping[str, Any], python: Mapping[str, PythonAggregate])
                 f'"{name}", a DataFrame whose rows come and go ({", ".join(CHANGE_COLUMNS)}),',
                 hint="push it to cep.open, which takes rows back; on Spark, give these columns other names",
             )
+    refuse_own_streams(frames)
     spark = next(iter(frames.values())).sparkSession
     tables = {name: value for name, value in given.items() if isinstance(value, Table)}
     frames |= {name: spark.createDataFrame(table.data) for name, table in tables.items()}
@@ -94,7 +97,7 @@ def run_on_spark(query: Query | Mapping[str, Query], given: SparkInputs, setting
         check_bounded(compilation, settings.strict)
         if compilation.placed.at_engines():
             warn_idle_partitions(frames[streaming[0]].sparkSession, settings.key_groups)
-    with placed_at_order(compilation):
+    with placed_at_order(compilation), own_python(next(iter(frames.values())).sparkSession):
         host = SparkHost(compilation.placed, given, settings)
         (answer,) = interpret(
             compilation.placed, host, [[vertex] for vertex in compilation.placed.at_engines()]

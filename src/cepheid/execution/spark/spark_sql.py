@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import logging
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 
 import pyarrow as pa
 from pyspark.errors import AnalysisException, ParseException
+from pyspark.logger import PySparkLogger
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
@@ -45,7 +45,7 @@ def _run_over(
 @contextmanager
 def _quiet_logger() -> Iterator[None]:
     """PySpark logs what it refuses, with the JVM's whole stack; we tell it in our own words."""
-    logger = logging.getLogger("SQLQueryContextLogger")
+    logger = PySparkLogger.getLogger("SQLQueryContextLogger")  # PySpark's own class: a plain one cannot log its errors
     before, logger.disabled = logger.disabled, True
     try:
         yield
