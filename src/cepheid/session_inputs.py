@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from datetime import timedelta
-from typing import Any
+from typing import Any, get_args
 
 import pyarrow as pa
 
@@ -15,7 +15,7 @@ from cepheid.execution.lookup.database import read_database_schema
 from cepheid.language.catalog import Catalog
 from cepheid.lookups import Aggregate, Database, Table
 from cepheid.schema import has_changes, without_changes
-from cepheid.settings import KEY_GROUPS
+from cepheid.settings import KEY_GROUPS, DialectName
 
 
 def part_lookups(given: Mapping[str, Any]) -> tuple[dict[str, Table | Database], dict[str, Any]]:
@@ -67,6 +67,18 @@ def check_on_change(on_change: OnChange) -> OnChange:
     if on_change not in ("refuse", "restart"):
         raise InvalidInput(f'on_change is "{on_change}"', hint='"refuse" or "restart"')
     return on_change
+
+
+def check_dialect(dialect: DialectName | None, host: DialectName) -> DialectName:
+    """The dialect of a query; `host`: that of the host which runs it, if none is said."""
+    if dialect is not None and dialect not in get_args(DialectName):
+        raise InvalidInput(f'there is no dialect "{dialect}"', hint=f"dialects: {', '.join(get_args(DialectName))}")
+    if dialect == "spark" and host != "spark":
+        raise InvalidInput(
+            "Spark's dialect is for Spark DataFrames",
+            hint="leave dialect out: over tables and streams in this process, queries are written in Trino's SQL",
+        )
+    return dialect or host
 
 
 def check_engines(engines: int) -> int:

@@ -5,6 +5,10 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import Literal
+
+DialectName = Literal["trino", "spark"]
+"""Whose SQL a query is written in."""
 
 KEY_GROUPS = int(os.environ.get("CEPHEID_KEY_GROUPS", "64"))
 
