@@ -18,14 +18,14 @@ PAGE = Path(__file__).parents[2] / "docs" / "reference" / "functions.md"
 # of a.x, b.x (doubles), a.n, b.n (whole numbers): over two events the kernel, in SELECT over the pair DuckDB
 EXPRESSIONS = [
     "coalesce(a.x, b.x)", "nullif(a.n, b.n)", "if(a.x > b.x, a.x, b.x)", "greatest(a.x, b.x)", "least(a.n, b.n)",
-    "abs(a.n - b.n)", "mod(a.n, 3 + b.n - b.n)", "sign(a.x - b.x)", "floor(a.x - b.x)", "ceil(a.x - b.x)", "ceiling(a.x - b.x)",
+    "abs(a.n - b.n)", "mod(a.n, b.n)", "sign(a.x - b.x)", "floor(a.x - b.x)", "ceil(a.x - b.x)", "ceiling(a.x - b.x)",
     "truncate(a.x - b.x)", "round(a.x - b.x)", "round(a.x - b.x, 1)", "sqrt(abs(a.x + b.x))", "cbrt(a.x + b.x)",
     "exp(a.n - b.n)", "ln(abs(a.x + b.x) + 1)", "log(2, abs(a.x + b.x) + 1)", "log2(abs(a.x + b.x) + 1)",
     "log10(abs(a.x + b.x) + 1)", "power(a.x, 2 + b.n - b.n)", "pow(a.x, 2 + b.n - b.n)", "sin(a.x + b.n)",
     "cos(a.x + b.n)", "tan(a.x + b.n)", "asin((a.n - b.n) / 10.0)", "acos((a.n - b.n) / 10.0)", "atan(a.x + b.x)",
     "atan2(a.x, b.x)", "radians(a.x + b.x)", "degrees(a.x + b.x)", "to_unixtime(greatest(a.at, b.at))",
     "date_diff('second', a.at, b.at)",
-    "a.n + b.n", "a.n - b.n", "a.n * b.n", "-(a.n - b.n)",
+    "a.n + b.n", "a.n - b.n", "a.n * b.n", "a.n / b.n", "a.x / b.x", "a.n % b.n", "-(a.n - b.n)",
 ]  # fmt: skip
 VALUES: list[tuple[float | None, int | None]] = [
     (None, None), (0.0, 0), (1.0, 1), (-1.0, -1), (2.5, 3), (-2.5, -4), (0.1, 2), (7.75, 7),

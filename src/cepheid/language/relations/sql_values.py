@@ -166,7 +166,18 @@ def translate_text(
     return _write_renamed(tree, dialect, tables or {})
 
 
+def _guard_divisors(tree: exp.Expr) -> None:
+    """x / 0 and x % 0 are null, as in the kernel; DuckDB gives infinity for one and refuses the other."""
+    for division in list(tree.find_all(exp.Div, exp.Mod)):
+        divisor = division.expression.unnest()
+        if not (isinstance(divisor, exp.Literal) and divisor.this.strip("0.")):
+            guarded = exp.Nullif(this=division.expression.copy(), expression=exp.Literal.number(0))
+            division.set("expression", guarded)
+
+
 def _write_renamed(tree: exp.Expr, dialect: str, tables: Mapping[str, str]) -> str:
+    if dialect == "duckdb":
+        _guard_divisors(tree)
     for table in tree.find_all(exp.Table) if tables else ():
         if table.name in tables:
             if not table.alias:
