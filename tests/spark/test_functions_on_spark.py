@@ -209,6 +209,19 @@ def test_what_is_not_proved_equal_is_refused_before_anything_runs(spark: Any) ->
         cep.sql("SELECT day_of_week(ts) AS d FROM ev", ev=spark.sql(TYPED), dialect="trino")
 
 
+def test_an_event_that_is_not_there_reads_as_nulls(spark: Any) -> None:
+    with session_set(spark, "UTC", ansi=True):
+        frame = spark.sql(f"SELECT *, timestamp_micros(n) AS at FROM ({TYPED}) WHERE n > 0")
+        conditions = [
+            "coalesce(PREV(b.i), 7) = 7", "concat_ws('-', PREV(b.s), 'x') = 'x'", "coalesce(PREV(b.dec), 5.5) > 5",
+            "PREV(b.i) IS NULL", "PREV(upper(b.s)) IS NULL", "nvl2(PREV(b.d), false, true)",
+        ]  # fmt: skip
+        condition = " AND ".join(f"({text})" for text in conditions)
+        pattern = f"ORDER BY at MEASURES b.n AS n PATTERN (b) DEFINE b AS {condition}"
+        found = cep.sql(f"SELECT n FROM ev MATCH_RECOGNIZE ({pattern})", ev=frame).collect()
+        assert [row.n for row in found] == [1]  # the first, before which there is none
+
+
 def test_whole_numbers_that_leave_their_type_stop_the_query(spark: Any) -> None:
     with session_set(spark, "UTC", ansi=True):
         frame = spark.sql(f"SELECT *, timestamp_micros(n) AS at FROM ({TYPED}) WHERE n > 0").coalesce(1)

@@ -11,10 +11,16 @@ from cepheid.language.expressions.spark_scalar import SparkScalarBinder
 
 
 def bind_condition(
-    written: exp.Expr, types: HostTypes, resolve: Resolve, bind_fact: BindFact | None = None, asks_host: bool = False
+    written: exp.Expr,
+    types: HostTypes,
+    resolve: Resolve,
+    bind_fact: BindFact | None = None,
+    *,
+    asks_host: bool = False,
+    tested: str | None = None,
 ) -> Expression:
     """`resolve` gives the meaning of columns, `bind_fact` that of what is about the match; asks_host: may a function of
-    several events go to the general evaluator?"""
+    several events go to the general evaluator?  tested: the variable whose event is under test."""
     if types.dialect == "spark":
-        return SparkScalarBinder(resolve, types, bind_fact, asks_host).condition(written)
+        return SparkScalarBinder(resolve, types, bind_fact, asks_host, tested).condition(written)
     return ScalarBinder(resolve, bind_fact, asks_host).condition(written)

@@ -51,12 +51,14 @@ PLAIN: tuple[type[exp.Expr], ...] = (
 
 @dataclass
 class SparkScalarBinder:
-    """Binds conditions of one clause, as ScalarBinder does; asks_host: functions of texts may go to DuckDB."""
+    """Binds conditions of one clause, as ScalarBinder does; asks_host: functions of texts may go to DuckDB; tested: the
+    variable under test, whose event is there."""
 
     resolve: Resolve
     types: HostTypes
     bind_fact: BindFact | None = None
     asks_host: bool = False
+    tested: str | None = None
     folded: dict[str, Typed | None] = field(default_factory=dict)
 
     @property
@@ -228,7 +230,9 @@ class SparkScalarBinder:
         value = read_value(plain)
         column = self._compute(source, value, node)
         if column.kind is None and pa.types.is_decimal(column.type):
-            return self._decimal(source, value, column.type, position)
+            double = self._decimal(source, value, column.type, position)
+            assert isinstance(double.expression, Cell), "Spark computes it"
+            return Typed(self._where_missing(double.expression, node, path, source), column.type)
         if column.kind is None:
             raise NotSupportedYet(
                 f'"{node.sql("spark")}" of type {column.type} in a condition',
@@ -250,7 +254,7 @@ class SparkScalarBinder:
 
     def _where_missing(self, cell: Cell, node: exp.Expr, path: Path, source: EventInput) -> Expression:
         """The cell, and what Spark makes of nulls where there is no such event."""
-        if _is_strict(node):
+        if _is_strict(node) or self._is_there(cell.position):
             return cell
 
         def read_null(column: exp.Column, at: Path) -> exp.Expr:
@@ -262,6 +266,10 @@ class SparkScalarBinder:
         is_there = self._compute(source, TRUE, node)
         is_missing = Call("is_null", (Cell(is_there.layout, "bool", cell.position),), "bool")
         return Call("if", (is_missing, absent.expression, cell), cell.kind)
+
+    def _is_there(self, position: Position) -> bool:
+        """Is it the event under test?"""
+        return position == Position() or (self.tested is not None and position == Position((self.tested,)))
 
     # --- several events: the kernel ------------------------------------------------------------------------
     def _of_several(self, node: exp.Expr, path: Path) -> Typed:

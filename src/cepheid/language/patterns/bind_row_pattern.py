@@ -78,7 +78,7 @@ def _bind_conditions(
             raise InvalidQuery(f'DEFINE names "{written.text}" twice', span=written.span, hint=hint)
         scope = RowScope(source, variables.seen_from(variable), in_window=isinstance(clause, PatternWindowClause))
         conditions[variable] = bind_condition(
-            definition.condition, source.describe, scope.resolve, scope.bind_fact, asks_host=True
+            definition.condition, source.describe, scope.resolve, scope.bind_fact, asks_host=True, tested=variable
         )
     return tuple(conditions.items())
 
