@@ -23,6 +23,8 @@ KEPT = {
     "x / y": "x / y",
     "x DIV 2": "x DIV 2",
     '"text"': "'text'",
+    "'it''s'": "'it\\'s'",
+    "'a' 'b'": "CONCAT('a', 'b')",
     "s RLIKE 'a\\\\d'": "s RLIKE 'a\\\\d'",
     "TIMESTAMP '2026-01-01'": "CAST('2026-01-01' AS TIMESTAMP)",
     "CAST(x AS TIMESTAMP_NTZ)": "CAST(x AS TIMESTAMP_NTZ)",

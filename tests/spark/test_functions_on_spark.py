@@ -88,7 +88,8 @@ ONE = [
     "unix_timestamp(a.ts) % 2 = 0", "try_cast(a.s AS INT) IS NULL", "a.ts + INTERVAL '1' DAY > timestamp'2026-03-09'",
 ]  # fmt: skip
 PLAIN = ["a.i > 0.5", "a.dec > 1.5", "a.l IS NULL", "a.d > 0", "a.s >= 'a' AND a.i > 0", "a.i IN (1, 7)", "NOT a.f"]
-MEASURES = ["a.i / 2", "dayofweek(a.ts)", "log(a.d)", "cast(a.ts AS STRING)", "round(a.d, 1)", "split(a.s, '')[0]"]
+MEASURES = ["a.i / 2", "dayofweek(a.ts)", "log(a.d)", "cast(a.ts AS STRING)", "round(a.d, 1)", "split(a.s, '')[0]",
+            "concat(a.s, 'it''s', \"a\"\"b'\", 'x\\\\y\\t', 'p' 'q')"]  # fmt: skip
 
 
 @contextmanager

@@ -241,6 +241,7 @@ class CepheidSpark(Spark):
             **_without_start(Spark.Tokenizer.KEYWORDS),
             "MATCH_RECOGNIZE": TokenType.MATCH_RECOGNIZE,
         }
+        STRING_ESCAPES: ClassVar = ["\\", "'", '"']  # 'it''s', since Spark 4
         COMMANDS: ClassVar = set()
 
     Parser = SparkCepheidParser
