@@ -41,6 +41,7 @@ from cepheid.language.binder import bind_query
 from cepheid.language.builder.parse_pattern import parse_pattern
 from cepheid.language.builder.pattern_builder import Pattern
 from cepheid.language.catalog import Catalog
+from cepheid.language.expressions.portable import check_portable
 from cepheid.language.parsing.parser import parse_query
 from cepheid.language.parsing.syntax import ParsedQuery, SequenceClause
 from cepheid.placement.place_by_nature import place_by_nature
@@ -124,7 +125,10 @@ def _compile_one(name: str, query: Query, catalog: Catalog, host: HostTraits, be
             f"the query is a {type(query).__name__}, not text or a pattern",
             hint='write it as SQL in a string, or begin it with cep.pattern("a")',
         )
-    parsed = parse_query(query) if isinstance(query, str) else parse_pattern(query, catalog.schemas)
+    dialect = catalog.dialect
+    parsed = parse_query(query, dialect) if isinstance(query, str) else parse_pattern(query, catalog.schemas, dialect)
+    if catalog.portable:
+        check_portable(parsed, catalog.python)
     try:
         bound = bind_query(parsed, catalog, QueryGraph(), name)
     except CepheidError as problem:
@@ -221,10 +225,10 @@ def _note_columns(graph: QueryGraph, places: Mapping[str, str]) -> dict[str, str
 
 def _explain_parsed(parsed: ParsedQuery) -> str:
     """What is left to the host, and the event constructs that were taken out of it."""
-    lines = [f"query: {parsed.relation.sql(dialect='trino')}"]
+    lines = [f"query: {parsed.relation.sql(dialect=parsed.dialect)}"]
     for clause in parsed.clauses:
         written = " ".join(parsed.text[clause.span.start : clause.span.end].split())
-        source = f"{clause.source.sql(dialect='trino')} " if not isinstance(clause, SequenceClause) else ""
+        source = f"{clause.source.sql(dialect=parsed.dialect)} " if not isinstance(clause, SequenceClause) else ""
         lines.append(f"{clause.placeholder}: {source}{written}")
     return "\n".join(lines)
 

@@ -5,8 +5,12 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import Literal
 
 from cepheid.errors import InvalidInput
+
+DialectName = Literal["trino", "spark"]
+"""Whose SQL a query is written in."""
 
 MOST_KEY_GROUPS = 2**15
 

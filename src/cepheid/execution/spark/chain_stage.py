@@ -17,6 +17,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from cepheid.errors import NotSupportedYet
+from cepheid.execution.spark.chain_meaning import check_chain, spark_is_ansi
 from cepheid.execution.spark.chain_processor import ChainProcessor, ChainTask
 from cepheid.execution.spark.direct_ingest import DirectInput, find_parquet_stream, make_reader
 from cepheid.execution.spark.engine_stage import record_stage, run_stateful, with_watermark
@@ -46,6 +47,7 @@ def run_chain_on_stream(
         name: pa.schema([arrow_schema(frames[name]).field(column) for column in columns])
         for name, columns in read.items()
     }
+    check_chain(lower, schemas, spark_is_ansi(frames))
     keys = find_chain_keys(lower, vertex, schemas).columns
     lateness_us = max(read_delay(frames[name], column) for name, column in times.items())
     groups = settings.key_groups if keys else 1

@@ -31,13 +31,9 @@ from cepheid.graph.node import PlanNode
 from cepheid.graph.operators import Filter, Project, Source
 from cepheid.graph.query_graph import QueryGraph
 from cepheid.graph.read_columns import source_columns
-from cepheid.scalars.value import Literal, Operation, walk
+from cepheid.language.expressions.worker_sql import type_in_worker
 
 FILES = "path string, modificationTime timestamp, length long, content binary"
-_SIMPLE = frozenset((
-    "and", "or", "not", "eq", "neq", "lt", "lte", "gt", "gte", "is", "null", "boolean", "neg", "between", "in",
-))  # fmt: skip
-DOUBLE = Operation("datatype", (("nested", False), ("this", "DOUBLE")))
 
 
 @dataclass(frozen=True)
@@ -66,7 +62,7 @@ class DirectInput:
 
 def find_direct_input(graph: QueryGraph, layout: str, frames: Mapping[str, DataFrame]) -> DirectInput | None:
     """How workers can read what a layout gives; None if they cannot."""
-    chain = chain_below(graph, layout)
+    chain = chain_below(graph, layout)  # values are in the query's dialect: those that mean the same are in any
     origin = trace_column(graph, layout, "_time")
     if chain is None or origin is None:
         return None
@@ -74,7 +70,7 @@ def find_direct_input(graph: QueryGraph, layout: str, frames: Mapping[str, DataF
     producer = graph.vertices[source]
     assert isinstance(producer, Source), "the chain ends in a producer"
     stream = find_parquet_stream(frames[producer.name])
-    if stream is None:
+    if stream is None or not _mean_the_same(nodes, stream.schema):
         return None
     return DirectInput(stream, source_columns(graph, source, stream.schema.names), nodes, origin[1])
 
@@ -127,31 +123,23 @@ def chain_below(graph: QueryGraph, layout: str) -> tuple[str, list[PlanNode]] | 
     vertex = layout
     while not isinstance(graph.vertices[vertex], Source):
         node = graph.vertices[vertex]
-        if not _is_simple(node):
+        if not isinstance(node, Project | Filter):
             return None
         nodes.insert(0, node)
         (vertex,) = graph.inputs(vertex)
     return vertex, nodes
 
 
-def _is_simple(node: PlanNode) -> bool:
-    """Columns, comparisons and logic mean the same in DuckDB, which workers have, as in Spark SQL; casts do not: 2.7 as
-    an integer is 3 there and 2 here, and what cannot be cast may be null here."""
-    if isinstance(node, Project):
-        values = [value for _, value in node.columns]
-    elif isinstance(node, Filter):
-        values = [node.predicate]
-    else:
-        return False
-    parts = [part for value in values for part in walk(value) if isinstance(part, Operation)]
-    return all(part.kind in _SIMPLE or part == DOUBLE or _is_double(part) for part in parts)
-
-
-def _is_double(part: Operation) -> bool:
-    """Is it a number that is written out, as a double?"""
-    number = part.part("this")
-    known = isinstance(number, Literal) and not number.is_text
-    return part.kind == "cast" and known and part.part("to") == DOUBLE
+def _mean_the_same(nodes: list[PlanNode], schema: pa.Schema) -> bool:
+    """Does DuckDB, which workers have, compute them as Spark SQL does?  nodes: the lowest first."""
+    for node in nodes:
+        values = list(node.columns) if isinstance(node, Project) else []
+        values += [("", node.predicate)] if isinstance(node, Filter) else []
+        types = [(name, type_in_worker(value, schema, ansi=False)) for name, value in values]
+        if any(found is None for _, found in types):
+            return False
+        schema = pa.schema(types) if isinstance(node, Project) else schema
+    return True
 
 
 def make_reader(direct: DirectInput, layout: pa.Schema, port: int, groups: int, keys: list[str]) -> Packer:
