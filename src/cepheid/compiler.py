@@ -33,7 +33,7 @@ from cepheid.graph.query_graph import QueryGraph
 from cepheid.graph.read_columns import needed_columns
 from cepheid.graph.render_mermaid import render_mermaid
 from cepheid.graph.render_text import render_text
-from cepheid.graph.state_bounds import describe_remedy, explain_unbounded
+from cepheid.graph.state_bounds import HOW_TO_BOUND, describe_remedy, explain_bound_of_data, explain_unbounded
 from cepheid.graph.validation import validate_graph
 from cepheid.graph.window_report import report_windows
 from cepheid.hosts import EMBEDDED, HostTraits
@@ -41,6 +41,7 @@ from cepheid.language.binder import bind_query
 from cepheid.language.builder.parse_pattern import parse_pattern
 from cepheid.language.builder.pattern_builder import Pattern
 from cepheid.language.catalog import Catalog
+from cepheid.language.expressions.portable import check_portable
 from cepheid.language.parsing.parser import parse_query
 from cepheid.language.parsing.syntax import ParsedQuery, SequenceClause
 from cepheid.placement.place_by_nature import place_by_nature
@@ -124,7 +125,10 @@ def _compile_one(name: str, query: Query, catalog: Catalog, host: HostTraits, be
             f"the query is a {type(query).__name__}, not text or a pattern",
             hint='write it as SQL in a string, or begin it with cep.pattern("a")',
         )
-    parsed = parse_query(query) if isinstance(query, str) else parse_pattern(query, catalog.schemas)
+    dialect = catalog.dialect
+    parsed = parse_query(query, dialect) if isinstance(query, str) else parse_pattern(query, catalog.schemas, dialect)
+    if catalog.portable:
+        check_portable(parsed, catalog.python)
     try:
         bound = bind_query(parsed, catalog, QueryGraph(), name)
     except CepheidError as problem:
@@ -148,9 +152,12 @@ def place_graph(graph: QueryGraph, host: HostTraits) -> PlacedGraph:
 
 
 def check_bounded(compilation: Compilation, strict: bool, changing: Collection[str] = ()) -> None:
-    """For a continuous query: warn if its state cannot be bounded, refuse it if strict.  changing: streams of which any
-    row may be taken back, however old it is."""
+    """For a continuous query: warn if its state cannot be bounded, refuse it if strict; then also if only the data
+    bound it.  changing: streams of which any row may be taken back, however old it is."""
     reasons = explain_unbounded(compilation.rewritten)
+    runs = explain_bound_of_data(compilation.rewritten) if strict else []
+    if runs and not reasons:
+        raise UnboundedState("; ".join(runs), hint=HOW_TO_BOUND)
     how = describe_remedy(compilation.rewritten) if reasons else HOW_TO_BOUND_CHANGES
     reasons += explain_unbounded_changes(compilation.rewritten, changing)
     if not reasons:
@@ -218,10 +225,10 @@ def _note_columns(graph: QueryGraph, places: Mapping[str, str]) -> dict[str, str
 
 def _explain_parsed(parsed: ParsedQuery) -> str:
     """What is left to the host, and the event constructs that were taken out of it."""
-    lines = [f"query: {parsed.relation.sql(dialect='trino')}"]
+    lines = [f"query: {parsed.relation.sql(dialect=parsed.dialect)}"]
     for clause in parsed.clauses:
         written = " ".join(parsed.text[clause.span.start : clause.span.end].split())
-        source = f"{clause.source.sql(dialect='trino')} " if not isinstance(clause, SequenceClause) else ""
+        source = f"{clause.source.sql(dialect=parsed.dialect)} " if not isinstance(clause, SequenceClause) else ""
         lines.append(f"{clause.placeholder}: {source}{written}")
     return "\n".join(lines)
 

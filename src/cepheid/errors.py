@@ -269,3 +269,7 @@ class RejectedEventsWarning(UserWarning):
 
 class IdlePartitionsWarning(UserWarning):
     """Spark is set to more partitions than there are key groups."""
+
+
+class WorkerPythonWarning(UserWarning):
+    """Spark's workers run a Python of which nothing is known."""

@@ -9,6 +9,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from cepheid.compile_notice import announce_compiling
+
 Stamp = tuple[tuple[str, int, int], ...]
 
 
@@ -19,7 +21,8 @@ def stamp_files(folder: Path, *others: Path) -> Stamp:
 
 
 def stamp_compiled(compiled: Any, stamp: Stamp) -> None:
-    """Trust what is on disk only if it was compiled from the same files."""
+    """Trust what is on disk only if it was compiled from the same files, and say so when it has to be compiled."""
+    announce_compiling()
     index: Any = getattr(getattr(compiled, "_cache", None), "_cache_file", None)
     if not hasattr(index, "_source_stamp"):  # caching is switched off, or Numba keeps it otherwise
         return

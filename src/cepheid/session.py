@@ -16,6 +16,7 @@ from cepheid.errors import InvalidInput, RejectedEventsWarning
 from cepheid.lookups import Aggregate, Database, Table
 from cepheid.schema import read_schema, read_table
 from cepheid.session_inputs import (
+    check_dialect,
     check_engines,
     check_on_change,
     make_catalog,
@@ -23,7 +24,7 @@ from cepheid.session_inputs import (
     read_aggregates,
     read_lateness,
 )
-from cepheid.settings import Settings
+from cepheid.settings import DialectName, Settings, check_key_groups
 
 if TYPE_CHECKING:
     from cepheid.execution.embedded.continuous import ContinuousQuery
@@ -38,6 +39,7 @@ def sql(
     key_groups: int | None = None,
     engines: int | None = None,
     aggregates: Mapping[str, Aggregate] | None = None,
+    dialect: DialectName | None = None,
     **tables: Any,
 ) -> Any:
     """The rows of a query over tables; the query is SQL text, or a pattern built with `cep.pattern`.  Several
@@ -47,7 +49,9 @@ def sql(
     streaming if one of them is; then `lateness` says how late events may come, unless the DataFrame has a
     watermark of its own.  `aggregates`: functions in Python that windows may use, by name.  `engines`: over tables in
     this process, how many work at a time, each on some of the keys; the rows do not depend on it.  None: as many as
-    there are cores, if the tables are large enough for it to pay.
+    there are cores, if the tables are large enough for it to pay.  `dialect`: whose SQL the query is written in; over
+    DataFrames "spark", where functions, literals and times mean what they mean in Spark SQL, or "trino", for queries
+    that run on either host; else "trino".
     """
     settings = _settings(lateness, strict, key_groups)
     if engines is not None:
@@ -55,7 +59,10 @@ def sql(
     if _on_spark(tables):
         from cepheid.execution.spark.host import read_inputs, run_on_spark
 
-        return run_on_spark(query, read_inputs(tables, read_aggregates(aggregates)), settings)
+        return run_on_spark(
+            query, read_inputs(tables, read_aggregates(aggregates), check_dialect(dialect, "spark")), settings
+        )
+    check_dialect(dialect, "trino")
     if lateness is not None:
         raise InvalidInput("lateness has no meaning for whole tables", hint="give a streaming DataFrame, or cep.open")
     from cepheid.execution.embedded.batch_host import run_batch
@@ -84,6 +91,7 @@ def open(  # noqa: A001 (the name is part of the contract: cep.open)
     snapshot: bytes | None = None,
     on_change: Literal["refuse", "restart"] = "refuse",
     aggregates: Mapping[str, Aggregate] | None = None,
+    dialect: DialectName | None = None,
     **schemas: Any,
 ) -> ContinuousQuery:
     """A continuous query in this process, or several by name: push(**batches), finish(), snapshot().
@@ -93,6 +101,7 @@ def open(  # noqa: A001 (the name is part of the contract: cep.open)
     refused, or, with `on_change="restart"`, begins empty.
     """
     check_on_change(on_change)
+    check_dialect(dialect, "trino")
     settings = _settings(lateness, strict, None)
     lookups, others = part_lookups(schemas)
     read = {name: read_schema(name, value) for name, value in others.items()}
@@ -115,14 +124,16 @@ def explain(
     step: str = "rewritten",
     format: str = "text",  # noqa: A002 (as in open)
     aggregates: Mapping[str, Aggregate] | None = None,
+    dialect: DialectName | None = None,
     **inputs: Any,
 ) -> str:
     """What becomes of a query: step parsed, bound, rewritten or placed; as text, mermaid or json."""
     if _on_spark(inputs):
         from cepheid.execution.spark.host import compile_on_spark, read_inputs
 
-        given = read_inputs(inputs, read_aggregates(aggregates))
+        given = read_inputs(inputs, read_aggregates(aggregates), check_dialect(dialect, "spark"))
         return explain_compilation(compile_on_spark(query, given), step, format)
+    check_dialect(dialect, "trino")
     lookups, others = part_lookups(inputs)
     read = {name: read_schema(name, value) for name, value in others.items()}
     return explain_compilation(compile_query(query, make_catalog(read, lookups, aggregates)), step, format)
@@ -144,10 +155,8 @@ def count_rejected(frame: Any) -> int:
 
 def _settings(lateness: timedelta | None, strict: bool, key_groups: int | None) -> Settings:
     lateness = read_lateness(lateness)
-    if key_groups is not None and key_groups < 1:
-        raise InvalidInput(f"key_groups is {key_groups}", hint="give 1 or more; 64 suits most")
     chosen = Settings(strict=strict, lateness=lateness)
-    return chosen if key_groups is None else replace(chosen, key_groups=key_groups)
+    return chosen if key_groups is None else replace(chosen, key_groups=check_key_groups(key_groups))
 
 
 def _net_changes(name: str, table: pa.Table) -> pa.Table:
@@ -160,6 +169,12 @@ def _net_changes(name: str, table: pa.Table) -> pa.Table:
 def _on_spark(inputs: Mapping[str, Any]) -> bool:
     """Are the inputs Spark DataFrames?  Asked of their class, so that pyspark need not be there."""
     spark = [name for name, value in inputs.items() if type(value).__module__.startswith("pyspark.")]
+    on_pandas = [name for name in spark if type(inputs[name]).__module__.startswith("pyspark.pandas.")]
+    if on_pandas:
+        raise InvalidInput(
+            f'"{on_pandas[0]}" is a pandas-on-Spark {type(inputs[on_pandas[0]]).__name__}',
+            hint="give its Spark DataFrame: .to_spark(), or .to_spark(index_col=...) if the index is needed",
+        )
     others = [name for name, value in inputs.items() if name not in spark and not isinstance(value, Table | Database)]
     if spark and others:
         other = others[0]

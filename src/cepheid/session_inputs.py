@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import pyarrow as pa
 
@@ -13,7 +13,7 @@ from cepheid.execution.embedded.relations import describe_sql, stays_in_duckdb
 from cepheid.language.catalog import Catalog
 from cepheid.lookups import Aggregate, Database, Table
 from cepheid.schema import has_changes, without_changes
-from cepheid.settings import KEY_GROUPS
+from cepheid.settings import KEY_GROUPS, DialectName
 
 if TYPE_CHECKING:
     from cepheid.execution.embedded.saved_state import OnChange
@@ -74,6 +74,18 @@ def check_on_change(on_change: OnChange) -> OnChange:
     if on_change not in ("refuse", "restart"):
         raise InvalidInput(f'on_change is "{on_change}"', hint='"refuse" or "restart"')
     return on_change
+
+
+def check_dialect(dialect: DialectName | None, host: DialectName) -> DialectName:
+    """The dialect of a query; `host`: that of the host which runs it, if none is said."""
+    if dialect is not None and dialect not in get_args(DialectName):
+        raise InvalidInput(f'there is no dialect "{dialect}"', hint=f"dialects: {', '.join(get_args(DialectName))}")
+    if dialect == "spark" and host != "spark":
+        raise InvalidInput(
+            "Spark's dialect is for Spark DataFrames",
+            hint="leave dialect out: over tables and streams in this process, queries are written in Trino's SQL",
+        )
+    return dialect or host
 
 
 def check_engines(engines: int) -> int:

@@ -5,8 +5,28 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import Literal
 
-KEY_GROUPS = int(os.environ.get("CEPHEID_KEY_GROUPS", "64"))
+from cepheid.errors import InvalidInput
+
+DialectName = Literal["trino", "spark"]
+"""Whose SQL a query is written in."""
+
+MOST_KEY_GROUPS = 2**15
+
+
+def check_key_groups(given: object, name: str = "key_groups") -> int:
+    """A number of key groups; name: what it is called where it was given."""
+    if type(given) is not int or not 1 <= given <= MOST_KEY_GROUPS:
+        raise InvalidInput(f"{name} is {given!r}", hint=f"give a number from 1 to {MOST_KEY_GROUPS}; 64 suits most")
+    return given
+
+
+def _read_key_groups(given: str) -> int:
+    return check_key_groups(int(given) if given.strip().isdecimal() else given, "CEPHEID_KEY_GROUPS")
+
+
+KEY_GROUPS = _read_key_groups(os.environ.get("CEPHEID_KEY_GROUPS", "64"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

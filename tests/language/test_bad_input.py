@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from datetime import timedelta
 from typing import Any
@@ -475,7 +476,6 @@ def test_snapshots_fit_the_query() -> None:
 
 BOUNDED = [
     mr("ORDER BY ts MEASURES a.ts AS t PATTERN (a NOT b c) WITHIN 5 s DEFINE b AS b.delay > 1"),
-    mr("ORDER BY ts MEASURES a.ts AS t PATTERN (a b+ c) DEFINE b AS sum(b.delay) < 100"),
     mr("ORDER BY ts MEASURES a.ts AS t PATTERN (PERMUTE(a, b) ^ c) DEFINE b AS b.delay > 1"),
     window("m OVER w", frame="ROWS BETWEEN CURRENT ROW AND 10 FOLLOWING"),
     window("m OVER w", frame="ROWS BETWEEN CURRENT ROW AND 10 FOLLOWING SEEK"),
@@ -483,14 +483,21 @@ BOUNDED = [
     pattern("a b{1,5} c"),
     pattern("a b? c"),
     mr("ORDER BY ts MEASURES a.ts AS t PATTERN (a b* c) WITHIN 5 s"),
-    mr("ORDER BY ts MEASURES a.ts AS t PATTERN (a d+ u+) DEFINE d AS d.delay < 1, u AS u.delay > PREV(u.delay)"),
-    mr("ORDER BY ts MEASURES a.ts AS t PATTERN ((a b)+ c) DEFINE b AS b.delay > 5"),
     seq("a.bus = b.bus"),
     seq("a.bus = b.bus", tail="STRATEGY strict"),
     seq("a.bus = b.bus", tail="STRATEGY partition_contiguity"),
     "SELECT a.bus FROM PATTERN SEQ(buses a)",
     seq("a.bus = b.bus", tail="LIMIT PARTIALS 5"),
-    seq("b.delay > 1", terms="buses a, buses+ b[], buses c", tail="STRATEGY strict"),
+]
+BOUNDED_BY_DATA = [
+    (mr("ORDER BY ts MEASURES a.ts AS t PATTERN (a b+ c) DEFINE b AS b.delay > 1"), "b+ takes events for as long"),
+    (mr("ORDER BY ts MEASURES a.ts AS t PATTERN (a b+ c) DEFINE b AS sum(b.delay) < 100"), "b+ takes"),
+    (
+        mr("ORDER BY ts MEASURES a.ts AS t PATTERN (a d+ u+) DEFINE d AS d.delay < 1, u AS u.delay > PREV(u.delay)"),
+        "d+ takes",
+    ),
+    (mr("ORDER BY ts MEASURES a.ts AS t PATTERN ((a b)+ c) DEFINE b AS b.delay > 5"), "(a b)+ takes"),
+    (seq("b.delay > 1", terms="buses a, buses+ b[], buses c", tail="STRATEGY strict"), "b[] takes"),
 ]
 UNBOUNDED = [
     (pattern("a NOT b c"), "NOT b may pass over events for ever"),
@@ -521,6 +528,16 @@ def test_what_ends_by_itself_is_not_warned_of(query: str) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         cep.open(query, strict=True, buses=BUSES)
+
+
+@pytest.mark.parametrize(("query", "reason"), BOUNDED_BY_DATA, ids=[query[0] for query in BOUNDED_BY_DATA])
+def test_what_only_the_data_end_is_refused_when_strict(query: str, reason: str) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        cep.open(query, buses=BUSES)
+    with pytest.raises(UnboundedState, match=re.escape(reason)) as refused:
+        cep.open(query, strict=True, buses=BUSES)
+    assert "add WITHIN" in (refused.value.hint or "")
 
 
 @pytest.mark.parametrize(("query", "reason"), UNBOUNDED, ids=[query[0] for query in UNBOUNDED])

@@ -71,8 +71,8 @@ def test_everything_a_pattern_can_say_is_written_out() -> None:
     assert (
         pattern.sql
         == """\
-SELECT a.id, count(b.id) AS n, f.ts AS "order"
-FROM PATTERN SEQ(? a /* Python: is_big */, asks+ b[], ~"my cancels" c, \
+SELECT a.id, count(b.id) AS n, f.ts AS `order`
+FROM PATTERN SEQ(? a /* Python: is_big */, asks+ b[], ~`my cancels` c, \
 (asks d /* Python: is_big */ | trades e), (asks f & ? g))
   ORDER BY ts, id
   WHERE (b.price > 1)

@@ -80,3 +80,10 @@ def test_rows_that_come_and_go_are_refused_by_name(spark: Any) -> None:
         with pytest.raises(NotSupportedYet, match='"t", a DataFrame whose rows come and go') as problem:
             run("SELECT k FROM t", t=frame)
         assert problem.value.hint
+
+
+def test_workers_run_the_python_of_this_program(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PYSPARK_PYTHON", raising=False)
+    monkeypatch.setattr(spark.sparkContext, "pythonExec", "python-of-the-system")
+    text = "SELECT * FROM ev MATCH_RECOGNIZE (ORDER BY id MEASURES b.id AS last PATTERN (a b))"
+    assert [row.last for row in cep.sql(text, ev=spark.range(2)).collect()] == [1]

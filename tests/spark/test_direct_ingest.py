@@ -8,8 +8,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from cepheid.compiler import compile_query
 from cepheid.execution.spark import direct_ingest
-from cepheid.execution.spark.direct_ingest import read_parquet
+from cepheid.execution.spark.direct_ingest import chain_below, read_parquet
+from cepheid.hosts import SPARK_STREAMS
+from cepheid.session_inputs import make_catalog
 
 WANTED = pa.schema([("Id", pa.int64()), ("ts", pa.timestamp("us", tz="UTC")), ("absent", pa.string())])
 
@@ -35,3 +38,23 @@ def test_columns_are_found_by_name_and_read_in_parts(
 def test_empty_file_gives_nothing(tmp_path: Path) -> None:
     pq.write_table(WANTED.empty_table(), tmp_path / "empty.parquet")
     assert sum(map(len, read_parquet(str(tmp_path / "empty.parquet"), WANTED))) == 0
+
+
+@pytest.mark.parametrize(
+    ("condition", "direct"),
+    [
+        ("v > 3", True),
+        ("v BETWEEN 1 AND 3 AND NOT id IN (1, 2)", True),
+        ("v > CAST(3.5 AS double)", True),
+        ("v > CAST(3.5 AS int)", False),
+        ("CAST(v AS int) > 3", False),
+    ],
+)
+def test_what_duckdb_and_spark_do_not_mean_alike_is_left_to_spark(condition: str, direct: bool) -> None:
+    schema = pa.schema([("id", pa.int32()), ("ts", pa.timestamp("us", tz="UTC")), ("v", pa.float64())])
+    text = f"""SELECT * FROM (SELECT * FROM ev WHERE {condition})
+        MATCH_RECOGNIZE (PARTITION BY id ORDER BY ts MEASURES a.v AS v PATTERN (a b) WITHIN INTERVAL '10' SECOND)"""
+    placed = compile_query(text, make_catalog({"ev": schema}, {}, streams=["ev"]), SPARK_STREAMS).placed
+    (vertex,) = placed.at_engines()
+    (layout,) = placed.graph.inputs(vertex)
+    assert (chain_below(placed.graph, layout) is not None) == direct

@@ -24,13 +24,26 @@ pytestmark = pytest.mark.spark
 
 PARTS = 8  # what Spark does with a plan takes longer than in proportion to its size
 CASES = {path.stem: read_cases(path)[0] for path in sorted((HERE / "matching").glob("*.txt"))}
+# the others are the same in both dialects, and run in Spark's
+IN_TRINO = {
+    CASES[name].query
+    for name in (
+        "odd_names",  # names in double quotes, which are texts in Spark SQL
+        "scalar_date_diff",  # Spark's has another order of arguments, and counts by the session's clock
+        "host_compares_decimals_of_two_events",  # of several events, in Spark's dialect only what is proved equal
+        "host_function_of_two_events",
+        "scalar_floor_and_ceil",
+        "scalar_round",
+    )
+}
 
 
 def start(spark: Any, case: Case) -> Any:
     """The case as a DataFrame; nothing runs yet."""
     tables = read_events(case.events)
     frames = {name: spark.createDataFrame(table).coalesce(1) for name, table in tables.items()}
-    return cep.sql(case.query, key_groups=1, **frames)
+    dialect = "trino" if case.query in IN_TRINO else "spark"
+    return cep.sql(case.query, key_groups=1, dialect=dialect, **frames)
 
 
 def as_json(frame: Any, name: str) -> Any:

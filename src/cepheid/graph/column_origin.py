@@ -6,6 +6,8 @@ from cepheid.graph.node import COMPUTED, MADE_HERE
 from cepheid.graph.operators import Project, RowPattern, Sequence, Source, Union, WindowAggregate, WindowJoin
 from cepheid.graph.operators.row_pattern import OutputCell
 from cepheid.graph.query_graph import QueryGraph
+from cepheid.kernel.expression import Position
+from cepheid.kernel.pattern import Step
 
 
 def trace_column(graph: QueryGraph, vertex: str, column: str) -> tuple[Source, str] | None:
@@ -46,6 +48,26 @@ def trace_moment(graph: QueryGraph, vertex: str, column: str) -> str | None:
         case WindowJoin():
             return found[0] if found[1] == "_moment" else None
     return None
+
+
+def find_settled_times(graph: QueryGraph, vertex: str) -> list[str]:
+    """Columns of a vertex in an engine that hold the time at which a row is settled: once the horizon was there, no row
+    with an earlier one comes.  A match whose end is known later, since it might go on, has no such column."""
+    match graph.vertices[vertex]:
+        case Sequence(program=sequence, cells=cells):
+            last = sequence.items[-1]
+            if not isinstance(last, Step) or sequence.absences or sequence.timeouts:
+                return []
+            ends = Position((last.variable,))
+            return [
+                cell.name
+                for cell in cells
+                if cell.kind == "navigate" and cell.column == "_time" and cell.position == ends
+            ]
+        case WindowAggregate(cells=window_cells, program=window):
+            settled = ("moment", "end") if window.evaluation.when == "close" else ("moment",)
+            return [cell.name for cell in window_cells if cell.kind in settled and window.window.kind == "time"]
+    return []
 
 
 def _is_time(graph: QueryGraph, vertex: str, column: str | None) -> bool:

@@ -5,7 +5,8 @@ A pattern without WITHIN needs a bounded number of events per key if it
 - matches at most so many events: `a b{1,5} c`, or SEQ whose events are neighbours, or whose partial matches are limited
   (LIMIT PARTIALS) and have no repeated term; or
 - repeats only what the data end: in `down+ up`, with a condition on `down`, the first event that is neither
-  settles the run, however long it was.
+  settles the run, however long it was.  Data that never end it are possible: who wants a bound whatever comes
+  (strict=True) is refused such a pattern, others are not warned of it.
 
 It has no bound if something in it repeats whatever comes: `a any* c` waits for its c for ever, and so does
 `a NOT b c`, which passes over whatever is not a b.  `$` waits for the end of the stream.  In a WINDOW, a frame of n
@@ -65,6 +66,30 @@ def explain_unbounded(graph: QueryGraph) -> list[str]:
     """One sentence per vertex whose state can grow without end."""
     reasons = [_explain_vertex(graph.vertices[vertex]) for vertex in graph.order]
     return [reason for reason in reasons if reason is not None]
+
+
+def explain_bound_of_data(graph: QueryGraph) -> list[str]:
+    """One sentence per vertex whose state only the data bound: that of a repeated term with a condition."""
+    reasons = [_explain_runs(graph.vertices[vertex]) for vertex in graph.order]
+    return [reason for reason in reasons if reason is not None]
+
+
+def _explain_runs(node: object) -> str | None:
+    if _explain_vertex(node) is not None:
+        return None
+    match node:
+        case RowPattern(program=program) if program.within is None:
+            if program.frame is not None and program.frame.following is not None:
+                return None
+            parts = walk_pattern(program.pattern)
+            run = next((part for part in parts if isinstance(part, Repetition) and part.most is None), None)
+            shown, pattern = run and show_pattern(run), f"PATTERN ({show_pattern(program.pattern)})"
+        case Sequence(program=sequence) if sequence.within is None:
+            shown = next((f"{step.variable}[]" for step in sequence.steps if step.repeated), None)
+            pattern = f"SEQ({', '.join(term.variable for term in sequence.terms)})"
+        case _:
+            return None
+    return None if shown is None else f"{pattern} has no WITHIN, and {shown} takes events for as long as they fulfil it"
 
 
 def _explain_vertex(node: object) -> str | None:

@@ -22,7 +22,7 @@ from cepheid.graph.operators import Filter, Project, Relation, RowPattern, Sink,
 from cepheid.graph.query_graph import QueryGraph
 from cepheid.language.catalog import Catalog
 from cepheid.language.expressions.aggregates import CHOICE_HINT
-from cepheid.language.expressions.host_types import HostTypes, select_sql
+from cepheid.language.expressions.host_types import HostTypes
 from cepheid.language.expressions.scope import EventInput
 from cepheid.language.parsing.dialect import CHANGES, OUTPUT
 from cepheid.language.parsing.parser import span_of
@@ -44,7 +44,7 @@ from cepheid.language.relations.conditions import list_items, list_joins, suffix
 from cepheid.language.relations.host_refusal import place_refusal
 from cepheid.language.relations.output_names import name_outputs, refuse_double_names
 from cepheid.language.relations.simple_select import SimpleSelect, find_items, is_plain_item, only_item, split_select
-from cepheid.language.relations.sql_values import DIALECT, read_value, write_sql
+from cepheid.language.relations.sql_values import read_value
 from cepheid.language.streams.query_binder import BoundTable
 from cepheid.language.streams.stream_joins import add_interval_join, add_table_join, count_streams, find_lookup
 from cepheid.language.streams.stream_queries import add_overs, add_sorted, add_union
@@ -60,7 +60,8 @@ ROW_WISE = frozenset((
 
 def bind_query(parsed: ParsedQuery, known: Catalog, graph: QueryGraph, name: str = "query") -> QueryGraph:
     """The graph with one query more, which is called `name`."""
-    return _Binder(known, HostTypes(known.describe, known.remembered, known.keeps_type), graph).bind(parsed, name)
+    types = HostTypes(known.describe, known.remembered, known.keeps_type, known.spark)
+    return _Binder(known, types, graph).bind(parsed, name)
 
 
 @dataclass
@@ -164,7 +165,7 @@ class _Binder:
                 raise InvalidQuery(problem.message, span=span, hint=problem.hint) from None
             if any(isinstance(part, Operation) and part.kind not in ROW_WISE for part in walk(measure[1])):
                 try:
-                    self.describe(f"SELECT {select_sql((row, measure))} FROM _input", {"_input": given})
+                    self.describe(f"SELECT {self.describe.select_sql((row, measure))} FROM _input", {"_input": given})
                 except InvalidQuery:
                     raise NotSupportedYet(
                         "this aggregate over the rows of a match", span=span, hint=CHOICE_HINT
@@ -410,7 +411,9 @@ class _Binder:
             return True
         row: tuple[str, Scalar] = ("_row", Column(table.schema.names[0]))
         try:
-            self.describe(f"SELECT {select_sql((row, *simple.columns))} FROM _input", {"_input": table.schema})
+            self.describe(
+                f"SELECT {self.describe.select_sql((row, *simple.columns))} FROM _input", {"_input": table.schema}
+            )
         except InvalidQuery:
             return False
         return True
@@ -433,8 +436,9 @@ class _Binder:
                 self.describe.of_value(condition, table.schema)
             schema = self.describe.of_columns(columns, table.schema)
         except InvalidQuery:
-            where = f" WHERE {write_sql(simple.predicate)}" if simple.predicate is not None else ""
-            return self.ask_host(f"SELECT {select_sql(columns)} FROM _input{where}", {"_input": table}, query)
+            where = f" WHERE {self.describe.write(simple.predicate)}" if simple.predicate is not None else ""
+            sql = f"SELECT {self.describe.select_sql(columns)} FROM _input{where}"
+            return self.ask_host(sql, {"_input": table}, query)
         refuse_double_names(schema.names, span_of(query.expressions[-1]) if query.expressions else None)
         return schema
 
@@ -453,7 +457,7 @@ class _Binder:
             if table.name != label:
                 table.set("alias", table.args.get("alias") or exp.TableAlias(this=table.this.copy()))
                 table.set("this", exp.to_identifier(label, quoted=True))
-        sql = copy.sql(dialect=DIALECT, comments=False)
+        sql = copy.sql(dialect=self.describe.dialect, comments=False)
         schema = self.ask_host(sql, inputs, query)
         node = Relation(query=read_value(copy), inputs=tuple(inputs), text=" ".join(sql.split()))
         return BoundTable(self.add(node, *(table.vertex for table in inputs.values())), schema, "the query")

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from cepheid.kernel.aggregates.definition import PythonAggregate
-from cepheid.language.expressions.host_types import Describe
+from cepheid.language.expressions.host_types import Describe, SparkRules
+from cepheid.settings import DialectName
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +18,8 @@ class Catalog:
     not whole tables; lookups: tables that events are looked up in one by one, in memory or in a database; python:
     aggregates of the user, by name in lower case; keeps_type: does a column of this type come out of the host as it
     went in, if that is known; remembered: types that the host told before (host_types.py); changing: streams whose rows
-    come and go, which they tell in columns that are not in `schemas`."""
+    come and go, which they tell in columns that are not in `schemas`; spark: queries are written in Spark's SQL,
+    and what it means there; portable: queries in Trino's SQL run on Spark."""
 
     schemas: Mapping[str, pa.Schema]
     describe: Describe
@@ -27,3 +29,9 @@ class Catalog:
     keeps_type: Callable[[pa.DataType], bool] | None = None
     remembered: dict[Hashable, pa.DataType] = field(default_factory=dict, compare=False)
     changing: frozenset[str] = frozenset()
+    spark: SparkRules | None = None
+    portable: bool = False
+
+    @property
+    def dialect(self) -> DialectName:
+        return "trino" if self.spark is None else "spark"

@@ -31,6 +31,7 @@ from cepheid.execution.embedded.vectors import (
     join_and,
     join_or,
     negate,
+    null_where_zero,
     read_column,
     span_of,
     true_where,
@@ -158,8 +159,17 @@ class _Planner:
         target = self.types[value]
         if target != pa.float64():
             raise Unsure
-        left, right = (self.plan_as(value.part(side), target).evaluate for side in ("this", "expression"))
-        return Planned(lambda table: compute(np.divide, left(table), right(table)), target, "float")
+        divisor = value.part("expression")
+        guarded = isinstance(divisor, Operation) and divisor.kind == "nullif"  # null where it is zero
+        if isinstance(divisor, Operation) and guarded:
+            divisor = divisor.part("this")
+        left, right = self.plan_as(value.part("this"), target).evaluate, self.plan_as(divisor, target).evaluate
+
+        def evaluate(table: pa.Table) -> Vector:
+            by = right(table)
+            return compute(np.divide, left(table), null_where_zero(by) if guarded else by)
+
+        return Planned(evaluate, target, "float")
 
     def plan_negation(self, value: Operation) -> Planned:
         target = self.types[value]

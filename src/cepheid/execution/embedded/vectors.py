@@ -67,6 +67,10 @@ def compute(operation: Callable[[Array, Array], Array], left: Vector, right: Vec
         return Vector(operation(left.values, right.values), _both(left.valid, right.valid))
 
 
+def null_where_zero(vector: Vector) -> Vector:
+    return Vector(vector.values, _both(vector.valid, np.not_equal(vector.values, 0)))
+
+
 def _both(left: Flags | None, right: Flags | None) -> Flags | None:
     return right if left is None else left if right is None else left & right
 

@@ -24,7 +24,10 @@ from cepheid.event_time import BEGINNING
 from cepheid.execution.blob import read_blob, write_blob, write_table
 from cepheid.execution.embedded.continuous import ContinuousQuery
 from cepheid.execution.spark.envelopes import open_envelopes
-from cepheid.execution.spark.processor import find_newest, read_horizon
+from cepheid.execution.spark.plain_errors import TellPlainly
+from cepheid.execution.spark.processor import find_newest, read_horizon, timer_of_waiting
+from cepheid.execution.spark.stage_guard import GUARD, check_guard
+from cepheid.execution.spark.stage_record import StageRecord
 from cepheid.placement.placed_graph import PlacedGraph
 from cepheid.settings import Settings
 
@@ -36,11 +39,13 @@ _queries: dict[str, ContinuousQuery] = {}  # by version
 
 @dataclass(frozen=True)
 class ChainTask:
-    """What the worker is told: the placed graph, the schemas of its streams by name, and how late events may come."""
+    """What the worker is told: the placed graph, the schemas of its streams by name, how late events may come, and
+    what the checkpoint keeps of it."""
 
     placed: PlacedGraph
     schemas: Mapping[str, pa.Schema]
     lateness_us: int
+    record: StageRecord
 
     def open_query(self, snapshot: bytes | None = None) -> ContinuousQuery:
         settings = Settings(lateness=timedelta(microseconds=self.lateness_us))
@@ -65,17 +70,25 @@ class ChainProcessor(StatefulProcessor):
 
     def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[pd.DataFrame]:
         frames = list(rows)
+        if key[0] == GUARD:
+            with TellPlainly():
+                check_guard(self._index, self._task.record)
+            return
         ports, sequences, payloads, newest = (
             [value for frame in frames for value in frame[name].tolist()]
             for name in ("port", "sequence", "payload", "newest")
         )
         tables = open_envelopes(ports, sequences, payloads, list(self._task.schemas.values()))
-        yield self._run(tables, timerValues, find_newest(ports, newest, len(tables)))
+        with TellPlainly():
+            answer = self._run(tables, timerValues, find_newest(ports, newest, len(tables)))
+        yield answer
 
     def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[pd.DataFrame]:
         """Nothing came for this group, but time went on: what waited may be settled now."""
         empty = [schema.empty_table() for schema in self._task.schemas.values()]
-        yield self._run(empty, timerValues, [BEGINNING] * len(empty))
+        with TellPlainly():
+            answer = self._run(empty, timerValues, [BEGINNING] * len(empty))
+        yield answer
 
     def close(self) -> None:
         pass
@@ -113,7 +126,7 @@ class ChainProcessor(StatefulProcessor):
             self._pieces.updateValue((number,), (snapshot[number * PIECE : (number + 1) * PIECE],))
         for number in range(count, stored["pieces"]):
             self._pieces.removeKey((number,))
-        timer = int(timer_values.getCurrentProcessingTimeInMs()) + 1 if query.is_waiting() else None
+        timer = timer_of_waiting(timer_values) if query.is_waiting() else None
         version = uuid.uuid4().hex
         self._index.update((write_blob({"version": version, "pieces": count, "timer": timer}, []),))
         if stored.get("timer") is not None:

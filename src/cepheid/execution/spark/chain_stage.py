@@ -17,11 +17,13 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from cepheid.errors import NotSupportedYet
+from cepheid.execution.spark.chain_meaning import check_chain, spark_is_ansi
 from cepheid.execution.spark.chain_processor import ChainProcessor, ChainTask
 from cepheid.execution.spark.direct_ingest import DirectInput, find_parquet_stream, make_reader
-from cepheid.execution.spark.engine_stage import prepare_session, run_stateful, with_watermark
+from cepheid.execution.spark.engine_stage import record_stage, run_stateful, with_watermark
 from cepheid.execution.spark.envelopes import ENVELOPE_SCHEMA, make_packer
 from cepheid.execution.spark.schemas import arrow_schema, number_columns, quote_name
+from cepheid.execution.spark.stage_guard import add_guard
 from cepheid.execution.spark.watermarks import read_delay
 from cepheid.graph.column_origin import trace_columns
 from cepheid.graph.node import EngineNode
@@ -45,18 +47,20 @@ def run_chain_on_stream(
         name: pa.schema([arrow_schema(frames[name]).field(column) for column in columns])
         for name, columns in read.items()
     }
+    check_chain(lower, schemas, spark_is_ansi(frames))
     keys = find_chain_keys(lower, vertex, schemas).columns
     lateness_us = max(read_delay(frames[name], column) for name, column in times.items())
-    task = ChainTask(place_by_nature(lower, SPARK_STREAMS.native), schemas, lateness_us)
+    groups = settings.key_groups if keys else 1
+    record = record_stage(graph, vertex, groups)
+    task = ChainTask(place_by_nature(lower, SPARK_STREAMS.native), schemas, lateness_us, record)
     cells = task.open_query().schema
-    prepare_session(next(iter(frames.values())).sparkSession)
     packed: DataFrame | None = None
     for port, (name, time) in enumerate(times.items()):
-        packing = Packing(port, settings.key_groups if keys else 1, list(keys.get(name, ())), time, lateness_us)
+        packing = Packing(port, groups, list(keys.get(name, ())), time, lateness_us)
         envelopes = _pack(frames[name], read[name], schemas[name], packing)
         packed = envelopes if packed is None else packed.union(envelopes)
     assert packed is not None, "a chain reads streams"
-    return run_stateful(packed, ChainProcessor(task), cells, f"cepheid {vertex} {graph.digests[vertex]}")
+    return run_stateful(packed, ChainProcessor(task), cells, vertex, record)
 
 
 def _take_below(graph: QueryGraph, vertex: str) -> QueryGraph:
@@ -107,7 +111,7 @@ def _pack(frame: DataFrame, columns: list[str], schema: pa.Schema, how: Packing)
     stream = find_parquet_stream(frame)
     if stream is not None:
         reader = make_reader(DirectInput(stream, columns, [], how.time), schema, how.port, how.groups, how.keys)
-        return with_watermark(stream.files(frame).mapInArrow(reader, ENVELOPE_SCHEMA), how.delay_us)
+        return with_watermark(stream.files(frame).mapInArrow(add_guard(reader), ENVELOPE_SCHEMA), how.delay_us)
     picked = frame.select(*map(quote_name, columns))
     packer = make_packer(how.port, how.groups, how.keys, schema, how.time)
-    return number_columns(picked).mapInArrow(packer, ENVELOPE_SCHEMA)
+    return number_columns(picked).mapInArrow(add_guard(packer), ENVELOPE_SCHEMA)

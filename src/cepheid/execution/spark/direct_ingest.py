@@ -10,7 +10,7 @@ local files without partition folders, plain columns and simple comparisons in f
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,20 +23,17 @@ from pyspark.sql import DataFrame
 
 from cepheid.event_time import newest_time
 from cepheid.execution.embedded.relations import run_relational
-from cepheid.execution.spark.envelopes import MOST_ROWS, pack_table
+from cepheid.execution.spark.envelopes import MOST_ROWS, Packer, pack_table
 from cepheid.execution.spark.schemas import arrow_schema
+from cepheid.execution.spark.stage_guard import guard_envelope
 from cepheid.graph.column_origin import trace_column
 from cepheid.graph.node import PlanNode
 from cepheid.graph.operators import Filter, Project, Source
 from cepheid.graph.query_graph import QueryGraph
 from cepheid.graph.read_columns import source_columns
-from cepheid.scalars.value import Operation, walk
+from cepheid.language.expressions.worker_sql import type_in_worker
 
 FILES = "path string, modificationTime timestamp, length long, content binary"
-_SIMPLE = frozenset((
-    "and", "or", "not", "eq", "neq", "lt", "lte", "gt", "gte", "is", "null", "boolean", "neg", "between", "in", "cast",
-    "datatype",
-))  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -65,7 +62,7 @@ class DirectInput:
 
 def find_direct_input(graph: QueryGraph, layout: str, frames: Mapping[str, DataFrame]) -> DirectInput | None:
     """How workers can read what a layout gives; None if they cannot."""
-    chain = chain_below(graph, layout)
+    chain = chain_below(graph, layout)  # values are in the query's dialect: those that mean the same are in any
     origin = trace_column(graph, layout, "_time")
     if chain is None or origin is None:
         return None
@@ -73,7 +70,7 @@ def find_direct_input(graph: QueryGraph, layout: str, frames: Mapping[str, DataF
     producer = graph.vertices[source]
     assert isinstance(producer, Source), "the chain ends in a producer"
     stream = find_parquet_stream(frames[producer.name])
-    if stream is None:
+    if stream is None or not _mean_the_same(nodes, stream.schema):
         return None
     return DirectInput(stream, source_columns(graph, source, stream.schema.names), nodes, origin[1])
 
@@ -126,27 +123,26 @@ def chain_below(graph: QueryGraph, layout: str) -> tuple[str, list[PlanNode]] | 
     vertex = layout
     while not isinstance(graph.vertices[vertex], Source):
         node = graph.vertices[vertex]
-        if not _is_simple(node):
+        if not isinstance(node, Project | Filter):
             return None
         nodes.insert(0, node)
         (vertex,) = graph.inputs(vertex)
     return vertex, nodes
 
 
-def _is_simple(node: PlanNode) -> bool:
-    """Columns, comparisons and logic mean the same in DuckDB, which workers have, as in Spark SQL."""
-    if isinstance(node, Project):
-        values = [value for _, value in node.columns]
-    elif isinstance(node, Filter):
-        values = [node.predicate]
-    else:
-        return False
-    return all(part.kind in _SIMPLE for value in values for part in walk(value) if isinstance(part, Operation))
+def _mean_the_same(nodes: list[PlanNode], schema: pa.Schema) -> bool:
+    """Does DuckDB, which workers have, compute them as Spark SQL does?  nodes: the lowest first."""
+    for node in nodes:
+        values = list(node.columns) if isinstance(node, Project) else []
+        values += [("", node.predicate)] if isinstance(node, Filter) else []
+        types = [(name, type_in_worker(value, schema, ansi=False)) for name, value in values]
+        if any(found is None for _, found in types):
+            return False
+        schema = pa.schema(types) if isinstance(node, Project) else schema
+    return True
 
 
-def make_reader(
-    direct: DirectInput, layout: pa.Schema, port: int, groups: int, keys: list[str]
-) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+def make_reader(direct: DirectInput, layout: pa.Schema, port: int, groups: int, keys: list[str]) -> Packer:
     """A function for mapInArrow: names of files in, envelopes out."""
     stream, nodes = direct.stream, direct.nodes
     schema = pa.schema([stream.schema.field(name) for name in direct.columns])
@@ -160,9 +156,11 @@ def make_reader(
             events = table
             for node in nodes:
                 events = run_relational(node, [events])
-            if len(events):
-                yield pack_table(events.cast(layout), port, groups, keys, sequence, newest)
-                sequence += 1
+            if not len(events):
+                yield guard_envelope(newest)
+                continue
+            yield pack_table(events.cast(layout), port, groups, keys, sequence, newest)
+            sequence += 1
 
     return read
 
@@ -172,7 +170,8 @@ def read_parquet(path: str, schema: pa.Schema) -> Iterator[pa.Table]:
 
     As Spark does it: case is ignored, and a column that is not there is null.
     """
-    with pq.ParquetFile(unquote(urlparse(path).path)) as file:
+    # times that Spark wrote as INT96 would be read as nanoseconds, which end in the year 2262
+    with pq.ParquetFile(unquote(urlparse(path).path), coerce_int96_timestamp_unit="us") as file:
         spelling = {name.lower(): name for name in file.schema_arrow.names}
         present = {field.name: spelling[field.name.lower()] for field in schema if field.name.lower() in spelling}
         for row_groups, rows in gather_row_groups(file.metadata):

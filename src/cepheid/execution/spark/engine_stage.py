@@ -9,13 +9,16 @@ Spark's state store, and the watermark is the horizon.
 from __future__ import annotations
 
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from functools import reduce
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor
+from pyspark.sql.types import TimestampType
 
 from cepheid.errors import IdlePartitionsWarning, NotSupportedYet
 from cepheid.event_time import BEGINNING
@@ -23,26 +26,23 @@ from cepheid.execution.blob import read_table_bytes
 from cepheid.execution.engine import Engine
 from cepheid.execution.engine_identity import identify_engine
 from cepheid.execution.spark.direct_ingest import DirectInput, find_direct_input, make_reader
+from cepheid.execution.spark.engine_warm_up import ensure_engine
 from cepheid.execution.spark.envelopes import ENVELOPE_SCHEMA, make_packer, open_envelopes
+from cepheid.execution.spark.plain_errors import TellPlainly
 from cepheid.execution.spark.processor import COUNTED, OUTPUT_SCHEMA, EngineProcessor, EngineTask
+from cepheid.execution.spark.query_start import MARK, mark_stage, watch_starts
 from cepheid.execution.spark.rejections import watch_rejections
 from cepheid.execution.spark.schemas import arrow_schema, number_columns
-from cepheid.execution.spark.watermarks import read_delay
-from cepheid.graph.column_origin import name_columns
+from cepheid.execution.spark.stage_guard import add_guard
+from cepheid.execution.spark.stage_record import StageRecord
+from cepheid.execution.spark.watermarks import WATERMARK, read_delay
+from cepheid.execution.spark.worker_python import runs_here
+from cepheid.graph.column_origin import find_settled_times, name_columns
 from cepheid.graph.node import EngineNode
 from cepheid.graph.query_graph import QueryGraph
 from cepheid.settings import Settings
 
-STREAM_SETTINGS = {
-    # transformWithState works on RocksDB only
-    "spark.sql.streaming.stateStore.providerClass": (
-        "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
-    ),
-    # commit what changed, not whole snapshots
-    "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
-    # with processing-time timers Spark would run empty batches for ever (SPARK-50180)
-    "spark.sql.streaming.noDataMicroBatches.enabled": "false",
-}
+_named: Counter[str] = Counter()
 
 
 def run_engines_on_batch(
@@ -51,9 +51,13 @@ def run_engines_on_batch(
     """The cells of a vertex over whole tables; `observations` get who counts the events that are rejected."""
     schemas = [arrow_schema(frame) for frame in inputs]
     cells = _cell_schema(node, schemas)
+    if runs_here(inputs[0].sparkSession):
+        ensure_engine(node, schemas)
     watched = [watch_rejections(frame, node.order) for frame in inputs]
     observations += [observation for _, observation in watched]
-    packed = _pack_all(node, [frame for frame, _ in watched], schemas, settings)
+    frames = [frame for frame, _ in watched]
+    packers = [make_packer(port, settings.key_groups, name_keys(node), each) for port, each in enumerate(schemas)]
+    packed = _union([number_columns(f).mapInArrow(p, ENVELOPE_SCHEMA) for f, p in zip(frames, packers, strict=True)])
     return packed.groupBy("label").applyInArrow(_make_runner(node, schemas, cells), from_arrow_schema(cells))
 
 
@@ -62,14 +66,8 @@ def _cell_schema(node: EngineNode, schemas: list[pa.Schema]) -> pa.Schema:
     return cells
 
 
-def _pack_all(node: EngineNode, inputs: list[DataFrame], schemas: list[pa.Schema], settings: Settings) -> DataFrame:
-    packed: DataFrame | None = None
-    for port, (frame, schema) in enumerate(zip(inputs, schemas, strict=True)):
-        packer = make_packer(port, settings.key_groups, name_keys(node), schema)
-        envelopes = number_columns(frame).mapInArrow(packer, ENVELOPE_SCHEMA)
-        packed = envelopes if packed is None else packed.union(envelopes)
-    assert packed is not None, "a stateful vertex has inputs"
-    return packed
+def _union(envelopes: list[DataFrame]) -> DataFrame:
+    return reduce(DataFrame.union, envelopes)
 
 
 def name_keys(node: EngineNode) -> list[str]:
@@ -77,21 +75,27 @@ def name_keys(node: EngineNode) -> list[str]:
     return [f"_key{number}" for number in range(node.split)]
 
 
+def _pack_all(node: EngineNode, inputs: list[DataFrame], schemas: list[pa.Schema], groups: int) -> DataFrame:
+    """Envelopes of events that come through the JVM."""
+    packers = [make_packer(port, groups, name_keys(node), schema) for port, schema in enumerate(schemas)]
+    return _union(
+        [
+            number_columns(frame).mapInArrow(add_guard(packer), ENVELOPE_SCHEMA)
+            for frame, packer in zip(inputs, packers, strict=True)
+        ]
+    )
+
+
 def _read_all(
-    node: EngineNode,
-    inputs: list[DataFrame],
-    direct: list[DirectInput],
-    delays_us: list[int],
-    settings: Settings,
+    node: EngineNode, inputs: list[DataFrame], direct: list[DirectInput], delays_us: list[int], groups: int
 ) -> DataFrame:
     """Envelopes straight from files."""
-    packed: DataFrame | None = None
+    packed = []
     for port, (frame, reading, delay) in enumerate(zip(inputs, direct, delays_us, strict=True)):
-        reader = make_reader(reading, arrow_schema(frame), port, settings.key_groups, name_keys(node))
-        envelopes = with_watermark(reading.stream.files(frame).mapInArrow(reader, ENVELOPE_SCHEMA), delay)
-        packed = envelopes if packed is None else packed.union(envelopes)
-    assert packed is not None, "a stateful vertex has inputs"
-    return packed
+        reader = make_reader(reading, arrow_schema(frame), port, groups, name_keys(node))
+        envelopes = reading.stream.files(frame).mapInArrow(add_guard(reader), ENVELOPE_SCHEMA)
+        packed.append(with_watermark(envelopes, delay))
+    return _union(packed)
 
 
 def with_watermark(envelopes: DataFrame, delay_us: int) -> DataFrame:
@@ -110,8 +114,10 @@ def _make_runner(node: EngineNode, schemas: list[pa.Schema], cells: pa.Schema) -
             envelopes.column("payload").to_pylist(),
             schemas,
         )
-        engine = Engine([node], schemas)
-        found = [*engine.push(tables, BEGINNING), *engine.finish()]
+        ensure_engine(node, schemas)
+        with TellPlainly():
+            engine = Engine([node], schemas)
+            found = [*engine.push(tables, BEGINNING), *engine.finish()]
         return pa.concat_tables(found).cast(cells)
 
     return run
@@ -133,34 +139,61 @@ def run_engines_on_stream(
         )
     schemas = [arrow_schema(frame) for frame in inputs]
     cells = _cell_schema(node, schemas)
+    if runs_here(inputs[0].sparkSession):
+        ensure_engine(node, schemas)
     delays_us = [read_delay(frame) for frame in inputs]
-    prepare_session(inputs[0].sparkSession)
+    groups = settings.key_groups if name_keys(node) else 1
     found = [find_direct_input(graph, feed, frames) for feed in graph.inputs(vertex)]
     direct = [reader for reader in found if reader is not None]
     if len(direct) == len(inputs):
-        packed = _read_all(node, inputs, direct, delays_us, settings)
+        packed = _read_all(node, inputs, direct, delays_us, groups)
     else:
-        packed = _pack_all(node, inputs, schemas, settings)
-    task = EngineTask(node, schemas, delays_us, identify_engine(graph, [vertex]), name_columns(graph, vertex))
-    return run_stateful(packed, EngineProcessor(task), cells, f"cepheid {vertex} {graph.digests[vertex]}")
+        packed = _pack_all(node, inputs, schemas, groups)
+    record = record_stage(graph, vertex, groups)
+    identity = identify_engine(graph, [vertex])
+    task = EngineTask(node, schemas, delays_us, identity, name_columns(graph, vertex), record)
+    settled = {name: max(delays_us) // 1000 for name in find_settled_times(graph, vertex)}
+    return run_stateful(packed, EngineProcessor(task), cells, vertex, record, settled)
 
 
-def prepare_session(spark: SparkSession) -> None:
-    """What a stream with state of ours needs of its session."""
-    for name, value in STREAM_SETTINGS.items():
-        spark.conf.set(name, value)
+def record_stage(graph: QueryGraph, vertex: str, groups: int) -> StageRecord:
+    """What a checkpoint keeps of a stateful vertex."""
+    return StageRecord(graph.digests[vertex], f"{vertex}: {graph.vertices[vertex].describe()}", groups)
 
 
-def run_stateful(packed: DataFrame, processor: StatefulProcessor, cells: pa.Schema, name: str) -> DataFrame:
-    """Envelopes through a processor of ours; `name`: of what it counts."""
+def run_stateful(
+    packed: DataFrame,
+    processor: StatefulProcessor,
+    cells: pa.Schema,
+    vertex: str,
+    record: StageRecord,
+    settled: Mapping[str, int] | None = None,
+) -> DataFrame:
+    """Envelopes through a processor of ours; the plan says whose stage it is.
+
+    settled: columns for which the horizon is a watermark, with its delay in milliseconds."""
+    watch_starts(packed.sparkSession)
     stage = packed.groupBy("label").transformWithStateInPandas(
         statefulProcessor=processor,
         outputStructType=OUTPUT_SCHEMA,
         outputMode="append",
-        timeMode="processingTime",
+        timeMode="eventTime",  # Spark calls groups that wait as soon as the watermark moves, and only then
     )
-    counted = stage.observe(name, *(F.sum(each).alias(each) for each in COUNTED))
-    return counted.select("payload").mapInArrow(_make_unpacker(cells), from_arrow_schema(cells))
+    counted = stage.observe(
+        name_counts(f"cepheid {vertex} {record.digest}"), *(F.sum(each).alias(each) for each in COUNTED)
+    )
+    marked = counted.select(mark_stage(F.col("payload"), record))
+    schema = from_arrow_schema(cells)
+    for field in schema.fields:
+        if settled and field.name in settled and isinstance(field.dataType, TimestampType):
+            field.metadata = {WATERMARK: settled[field.name]}
+    return marked.mapInArrow(_make_unpacker(cells), schema)
+
+
+def name_counts(name: str) -> str:
+    """A name of its own, since one stage may stand in a plan twice: the second is called so."""
+    _named[name] += 1
+    return name if _named[name] == 1 else f"{name} ({_named[name]})"
 
 
 def warn_idle_partitions(spark: SparkSession, key_groups: int) -> None:
@@ -178,7 +211,7 @@ def warn_idle_partitions(spark: SparkSession, key_groups: int) -> None:
 def _make_unpacker(cells: pa.Schema) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     def unpack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
-            for payload in batch.column("payload").to_pylist():
+            for payload in batch.column(MARK).to_pylist():
                 if payload is not None:
                     yield from read_table_bytes(payload).cast(cells).to_batches()
 

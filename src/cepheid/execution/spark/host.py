@@ -25,10 +25,12 @@ from cepheid.execution.spark.engine_stage import run_engines_on_batch, run_engin
 from cepheid.execution.spark.lookup_stage import run_lookup
 from cepheid.execution.spark.native_window import run_native_window
 from cepheid.execution.spark.netted_changes import run_changes
+from cepheid.execution.spark.query_start import refuse_own_streams
 from cepheid.execution.spark.rejections import remember_rejections
 from cepheid.execution.spark.schemas import arrow_schema, quote_name
-from cepheid.execution.spark.spark_sql import active_session, describe_sql, run_query, write_spark
+from cepheid.execution.spark.spark_sql import active_session, describe_sql, read_rules, run_query, write_spark
 from cepheid.execution.spark.watermarks import add_watermarks
+from cepheid.execution.spark.worker_python import own_python
 from cepheid.graph.node import EngineNode, PlanNode
 from cepheid.graph.operators import Changes, Filter, HostWindow, Project, Relation, Source, TableJoin, Union
 from cepheid.graph.read_columns import source_columns
@@ -38,20 +40,23 @@ from cepheid.language.catalog import Catalog
 from cepheid.lookups import Database, Table
 from cepheid.placement.placed_graph import PlacedGraph
 from cepheid.schema import CHANGE_COLUMNS
-from cepheid.settings import Settings
+from cepheid.settings import DialectName, Settings
 
 
 @dataclass(frozen=True)
 class SparkInputs:
     """What a query on Spark is given: DataFrames, tables of databases, and aggregates in Python by name in lower
-    case."""
+    case; dialect: whose SQL its queries are written in."""
 
     frames: Mapping[str, DataFrame]
     databases: Mapping[str, Database]
     python: Mapping[str, PythonAggregate]
+    dialect: DialectName = "spark"
 
 
-def read_inputs(given: Mapping[str, Any], python: Mapping[str, PythonAggregate]) -> SparkInputs:
+def read_inputs(
+    given: Mapping[str, Any], python: Mapping[str, PythonAggregate], dialect: DialectName = "spark"
+) -> SparkInputs:
     """Tables in memory become DataFrames: Spark joins them itself."""
     frames = {name: value for name, value in given.items() if isinstance(value, DataFrame)}
     for name, frame in frames.items():
@@ -60,10 +65,12 @@ def read_inputs(given: Mapping[str, Any], python: Mapping[str, PythonAggregate])
                 f'"{name}", a DataFrame whose rows come and go ({", ".join(CHANGE_COLUMNS)}),',
                 hint="push it to cep.open, which takes rows back; on Spark, give these columns other names",
             )
+    refuse_own_streams(frames)
     spark = next(iter(frames.values())).sparkSession
     tables = {name: value for name, value in given.items() if isinstance(value, Table)}
     frames |= {name: spark.createDataFrame(table.data) for name, table in tables.items()}
-    return SparkInputs(frames, {name: value for name, value in given.items() if isinstance(value, Database)}, python)
+    databases = {name: value for name, value in given.items() if isinstance(value, Database)}
+    return SparkInputs(frames, databases, python, dialect)
 
 
 def compile_on_spark(query: Query | Mapping[str, Query], given: SparkInputs) -> Compilation:
@@ -73,10 +80,12 @@ def compile_on_spark(query: Query | Mapping[str, Query], given: SparkInputs) -> 
     schemas |= {name: read_database_schema(database) for name, database in given.databases.items()}
     catalog = Catalog(
         schemas,
-        lambda sql, tables: describe_sql(spark, sql, tables),
+        lambda sql, tables: describe_sql(spark, sql, tables, given.dialect),
         frozenset(name for name, frame in frames.items() if frame.isStreaming),
         frozenset(given.databases),
         given.python,
+        spark=read_rules(spark, given.dialect),
+        portable=given.dialect == "trino",
     )
     return compile_query(query, catalog, SPARK_STREAMS if catalog.streams else SPARK_TABLES)
 
@@ -94,7 +103,7 @@ def run_on_spark(query: Query | Mapping[str, Query], given: SparkInputs, setting
         check_bounded(compilation, settings.strict)
         if compilation.placed.at_engines():
             warn_idle_partitions(frames[streaming[0]].sparkSession, settings.key_groups)
-    with placed_at_order(compilation):
+    with placed_at_order(compilation), own_python(next(iter(frames.values())).sparkSession):
         host = SparkHost(compilation.placed, given, settings)
         (answer,) = interpret(
             compilation.placed, host, [[vertex] for vertex in compilation.placed.at_engines()]
@@ -110,6 +119,7 @@ class SparkHost:
         self._chained = placed.chained()
         self._frames = add_watermarks(placed, given.frames, settings)
         self._databases = given.databases
+        self._dialect = given.dialect
         self._settings = settings
         self.observations: list[Observation] = []  # who counts the events that are rejected
 
@@ -139,19 +149,19 @@ class SparkHost:
     def run_relational(self, vertex: str, node: PlanNode, inputs: list[DataFrame]) -> DataFrame:
         if isinstance(node, HostWindow):
             return run_native_window(node, inputs[0], self.observations)
-        return run_relational(node, inputs)
+        return run_relational(node, inputs, self._dialect)
 
     def _reads_streams(self, vertex: str) -> bool:
         below = [self._graph.vertices[name] for name in self._graph.reach(vertex, self._graph.inputs)]
         return any(isinstance(node, Source) and self._frames[node.name].isStreaming for node in below)
 
 
-def run_relational(node: PlanNode, inputs: list[DataFrame]) -> DataFrame:
+def run_relational(node: PlanNode, inputs: list[DataFrame], dialect: DialectName) -> DataFrame:
     match node:
         case Filter(predicate=predicate):
-            return inputs[0].where(F.expr(write_spark(predicate)))
+            return inputs[0].where(F.expr(write_spark(predicate, dialect)))
         case Project(columns=columns):
-            return inputs[0].select(*(F.expr(write_spark(value)).alias(name) for name, value in columns))
+            return inputs[0].select(*(F.expr(write_spark(value, dialect)).alias(name) for name, value in columns))
         case Union(columns=names):
             stacked, *others = [frame.select(*map(quote_name, names)) for frame in inputs]
             for other in others:
@@ -161,5 +171,5 @@ def run_relational(node: PlanNode, inputs: list[DataFrame]) -> DataFrame:
             return run_changes(node, inputs[0])
         case Relation(query=query, inputs=names):
             spark = inputs[0].sparkSession if inputs else active_session()
-            return run_query(spark, query, dict(zip(names, inputs, strict=True)))
+            return run_query(spark, query, dict(zip(names, inputs, strict=True)), dialect)
     raise AssertionError(f"{type(node).__name__} is not relational")

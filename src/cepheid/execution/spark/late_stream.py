@@ -5,15 +5,31 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pyarrow as pa
+from pyspark.errors import AnalysisException, IllegalArgumentException, SparkRuntimeException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
+from cepheid.errors import InvalidInput
 from cepheid.execution.blob import read_table_bytes
+from cepheid.execution.spark.worker_python import own_python
 
 
 def read_late_events(spark: SparkSession, checkpoint: str) -> DataFrame:
     """All late events of a query, with the columns that it reads; a DataFrame without columns if there were none."""
+    if not hasattr(spark, "read"):
+        raise InvalidInput(f"this is no Spark session: {spark!r}", hint='cep.late_events(spark, "checkpoint/")')
+    try:
+        return _read_late(spark, checkpoint)
+    except (SparkRuntimeException, AnalysisException, IllegalArgumentException) as problem:
+        said = str(problem).splitlines()[0].partition(" SQLSTATE:")[0]
+        raise InvalidInput(
+            f'"{checkpoint}" is no checkpoint of a stream of ours that has run: {said}',
+            hint="give what was given as checkpointLocation, once the query has finished a batch",
+        ) from None
+
+
+def _read_late(spark: SparkSession, checkpoint: str) -> DataFrame:
     stored = (
         spark.read.format("statestore")
         .option("stateVarName", "late")
@@ -31,4 +47,5 @@ def read_late_events(spark: SparkSession, checkpoint: str) -> DataFrame:
             for blob in batch.column("blob").to_pylist():
                 yield from read_table_bytes(blob).to_batches()
 
-    return stored.mapInArrow(unpack, from_arrow_schema(schema))
+    with own_python(spark):
+        return stored.mapInArrow(unpack, from_arrow_schema(schema))

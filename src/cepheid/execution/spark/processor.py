@@ -24,7 +24,11 @@ from cepheid.event_time import BEGINNING
 from cepheid.execution.blob import read_blob, write_table
 from cepheid.execution.engine import Engine, name_events
 from cepheid.execution.engine_identity import EngineIdentity
+from cepheid.execution.spark.engine_warm_up import ensure_engine
 from cepheid.execution.spark.envelopes import open_envelopes
+from cepheid.execution.spark.plain_errors import TellPlainly
+from cepheid.execution.spark.stage_guard import GUARD, check_guard
+from cepheid.execution.spark.stage_record import StageRecord
 from cepheid.execution.state_segments import StoredState, load_state, plan_change
 from cepheid.graph.node import EngineNode
 
@@ -37,14 +41,15 @@ _engines: dict[tuple[str, int], tuple[str, Engine, StoredState]] = {}
 
 @dataclass(frozen=True)
 class EngineTask:
-    """What the workers are told: the vertex, its inputs and their delays, under what its state is kept, and what users
-    call its columns."""
+    """What the workers are told: the vertex, its inputs and their delays, under what its state is kept, what users call
+    its columns, and what the checkpoint keeps of it."""
 
     node: EngineNode
     schemas: list[pa.Schema]
     delays_us: list[int]
     identity: EngineIdentity
     names: dict[str, str]
+    record: StageRecord
 
     def make_engine(self) -> Engine:
         return Engine([self.node], self.schemas, identity=self.identity, delays_us=self.delays_us)
@@ -65,6 +70,10 @@ class EngineProcessor(StatefulProcessor):
         self._digest = " ".join(self._task.identity.digests)
 
     def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[pd.DataFrame]:
+        if key[0] == GUARD:
+            with TellPlainly():
+                check_guard(self._index, self._task.record)
+            return
         ports: list[int] = []
         sequences: list[int] = []
         payloads: list[bytes] = []
@@ -75,17 +84,22 @@ class EngineProcessor(StatefulProcessor):
             sequences += frame["sequence"].tolist()
             payloads += frame["payload"].tolist()
         tables = open_envelopes(ports, sequences, payloads, self._schemas)
-        yield self._run(int(key[0]), tables, timerValues, find_newest(ports, newest, len(self._schemas)))
+        with TellPlainly():
+            answer = self._run(int(key[0]), tables, timerValues, find_newest(ports, newest, len(self._schemas)))
+        yield answer
 
     def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[pd.DataFrame]:
         """Nothing came for this group, but time went on: what waited may be settled now."""
         empty = [schema.empty_table() for schema in self._schemas]
-        yield self._run(int(key[0]), empty, timerValues, [])
+        with TellPlainly():
+            answer = self._run(int(key[0]), empty, timerValues, [])
+        yield answer
 
     def close(self) -> None:
         pass
 
     def _run(self, group: int, tables: list[pa.Table], timer_values: Any, newest: list[int]) -> pd.DataFrame:
+        ensure_engine(self._task.node, self._schemas)
         engine, stored, header = self._load(group)
         before = engine.counts.as_dict()
         for port, time in enumerate(newest):
@@ -118,7 +132,7 @@ class EngineProcessor(StatefulProcessor):
         return bytes(value[0])
 
     def _save(self, group: int, engine: Engine, stored: StoredState, old_timer: int | None, timer_values: Any) -> None:
-        timer = int(timer_values.getCurrentProcessingTimeInMs()) + 1 if engine.is_waiting() else None
+        timer = timer_of_waiting(timer_values) if engine.is_waiting() else None
         version = uuid.uuid4().hex
         change, stored = plan_change(engine, stored, {"version": version, "timer": timer})
         for number, blob in change.puts.items():
@@ -141,6 +155,12 @@ class EngineProcessor(StatefulProcessor):
                 (batch,), (write_table(name_events(pa.concat_tables(engine.late), self._task.names)),)
             )
             engine.late = []
+
+
+def timer_of_waiting(timer_values: Any) -> int:
+    """When a group that waits for time is to be called: as soon as the watermark has moved.  A timer at the watermark
+    would be called in the same batch, and what is set anew meanwhile would be lost."""
+    return max(int(timer_values.getCurrentWatermarkInMs()), 0) + 1
 
 
 def read_horizon(watermark_ms: int) -> int:

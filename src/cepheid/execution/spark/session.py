@@ -24,7 +24,7 @@ def build_session(name: str, cores: int = 2, quiet_log: Path | None = None, **se
     require_extra("spark")  # so pyspark is imported afterwards
     from pyspark.sql import SparkSession
 
-    from cepheid.execution.spark.engine_stage import STREAM_SETTINGS
+    from cepheid.execution.spark.query_start import STREAM_SETTINGS
 
     prepare_java()
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)

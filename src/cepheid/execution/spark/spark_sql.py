@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
-import logging
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 
 import pyarrow as pa
-from pyspark.errors import AnalysisException, ParseException
+from pyspark.errors import AnalysisException, ParseException, PySparkException
+from pyspark.logger import PySparkLogger
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from cepheid.errors import InvalidInput, InvalidQuery
 from cepheid.execution.spark.schemas import arrow_schema
+from cepheid.language.expressions.host_types import UTC_NAMES, SparkRules
 from cepheid.language.relations.sql_values import translate_text, write_query, write_sql
 from cepheid.scalars.value import Scalar
+from cepheid.settings import DialectName
+
+REPAIR = "write it with functions and types that Spark SQL knows, too"
 
 
-def run_query(spark: SparkSession, query: Scalar, frames: Mapping[str, DataFrame]) -> DataFrame:
+def run_query(spark: SparkSession, query: Scalar, frames: Mapping[str, DataFrame], dialect: DialectName) -> DataFrame:
     """A query over DataFrames."""
-    return _run_over(spark, frames, lambda views: write_query(query, "spark", views))
+    return _run_over(spark, frames, lambda views: write_query(query, "spark", views, dialect))
 
 
 def _run_over(
@@ -34,18 +38,20 @@ def _run_over(
         with _quiet_logger():
             return spark.sql(write(views))
     except (AnalysisException, ParseException) as problem:
-        told = str(problem).splitlines()[0].partition(" SQLSTATE:")[0]  # its line and place are not the user's
-        hint = "write it with functions and types that Spark SQL knows, too"
-        raise InvalidQuery(f"Spark SQL refuses this: {told}", hint=hint) from None
+        raise InvalidQuery(f"Spark SQL refuses this: {_first_line(problem)}", hint=REPAIR) from None
     finally:
         for view in views.values():
             spark.catalog.dropTempView(view)
 
 
+def _first_line(problem: Exception) -> str:
+    return str(problem).splitlines()[0].partition(" SQLSTATE:")[0]  # its line and place are not the user's
+
+
 @contextmanager
 def _quiet_logger() -> Iterator[None]:
     """PySpark logs what it refuses, with the JVM's whole stack; we tell it in our own words."""
-    logger = logging.getLogger("SQLQueryContextLogger")
+    logger = PySparkLogger.getLogger("SQLQueryContextLogger")  # PySpark's own class: a plain one cannot log its errors
     before, logger.disabled = logger.disabled, True
     try:
         yield
@@ -53,14 +59,38 @@ def _quiet_logger() -> Iterator[None]:
         logger.disabled = before
 
 
-def describe_sql(spark: SparkSession, sql: str, schemas: Mapping[str, pa.Schema]) -> pa.Schema:
+def describe_sql(spark: SparkSession, sql: str, schemas: Mapping[str, pa.Schema], dialect: DialectName) -> pa.Schema:
     empty = {name: spark.createDataFrame([], from_arrow_schema(schema)) for name, schema in schemas.items()}
-    return arrow_schema(_run_over(spark, empty, lambda views: translate_text(sql, "spark", views)))
+    return arrow_schema(_run_over(spark, empty, lambda views: translate_text(sql, "spark", views, dialect)))
 
 
-def write_spark(value: Scalar) -> str:
+def fold_sql(spark: SparkSession, sql: str) -> pa.Scalar:
+    """The value of Spark SQL without columns, as this session computes it."""
+    found = _run_over(spark, {}, lambda _: f"SELECT {sql} AS x")
+    try:
+        with _quiet_logger():
+            return found.toArrow().column(0)[0]
+    except PySparkException as problem:
+        raise InvalidQuery(f"Spark SQL refuses this: {_first_line(problem)}", hint=REPAIR) from None
+
+
+def read_rules(spark: SparkSession, dialect: DialectName) -> SparkRules | None:
+    """What the session means by SQL in its own dialect; Trino's, which all hosts read alike, is in UTC."""
+    zone = str(spark.conf.get("spark.sql.session.timeZone"))
+    if dialect == "spark":
+        is_ansi = str(spark.conf.get("spark.sql.ansi.enabled")).lower() == "true"
+        return SparkRules(lambda sql: fold_sql(spark, sql), zone, is_ansi)
+    if zone not in UTC_NAMES:
+        raise InvalidInput(
+            f'in the dialect "trino" times are in UTC, and the session\'s zone is {zone}',
+            hint='set spark.sql.session.timeZone to UTC, or write the query in Spark SQL, without dialect="trino"',
+        )
+    return None
+
+
+def write_spark(value: Scalar, dialect: DialectName) -> str:
     """A value as Spark SQL writes it."""
-    return write_sql(value, "spark")
+    return write_sql(value, "spark", dialect)
 
 
 def active_session() -> SparkSession:

@@ -15,10 +15,11 @@ from cepheid.language.builder.pattern_builder import Pattern, write_pattern
 from cepheid.language.builder.pattern_text import show_name
 from cepheid.language.parsing.parser import parse_query
 from cepheid.language.parsing.syntax import ParsedQuery, SequenceClause, SequenceTerm, TermGroup
+from cepheid.settings import DialectName
 
 
-def parse_pattern(pattern: Pattern, schemas: Mapping[str, pa.Schema]) -> ParsedQuery:
-    """The syntax tree of a pattern over streams with these schemas."""
+def parse_pattern(pattern: Pattern, schemas: Mapping[str, pa.Schema], dialect: DialectName = "trino") -> ParsedQuery:
+    """The syntax tree of a pattern over streams with these schemas; `dialect`: of the pieces of SQL in it."""
     if not any(not term.negated for term in pattern.terms):
         raise InvalidQuery("the pattern has no event that must happen", hint='begin with cep.pattern("a")')
 
@@ -29,7 +30,7 @@ def parse_pattern(pattern: Pattern, schemas: Mapping[str, pa.Schema]) -> ParsedQ
         return show_name(_only_stream(pattern, schemas) if stream is None else stream)
 
     outputs = pattern.outputs or _list_outputs(pattern, schemas)
-    parsed = parse_query(write_pattern(pattern, name_stream, outputs))
+    parsed = parse_query(write_pattern(pattern, name_stream, outputs), dialect)
     *inner, clause = parsed.clauses
     assert isinstance(clause, SequenceClause), "the clause of a pattern ends behind those in its texts"
     return replace(parsed, clauses=(*inner, _attach_functions(clause, pattern)))

@@ -49,7 +49,7 @@ def check_output(column: str, alone: bool = False) -> None:
 def show_name(name: str) -> str:
     """The name as SQL, quoted where it must be."""
     is_plain = _WORD.match(name) and name.upper() not in _SQL_WORDS
-    return name if is_plain else '"' + name.replace('"', '""') + '"'
+    return name if is_plain else "`" + name.replace("`", "``") + "`"  # which is a name in either dialect
 
 
 def show_duration(duration: timedelta) -> str:
@@ -72,7 +72,7 @@ def _parse_around(before: str, piece: str, after: str, call: str) -> ParsedQuery
     if any(found[0].startswith(("--", "/*", "{#")) for found in CLOSED_OR_OPEN.finditer(piece)):
         raise InvalidQuery(f'{call}(...): "{piece}" has a comment in it', hint="put comments into the Python code")
     try:
-        return parse_query(f"{before}{piece}{after}")
+        return _parse_in_either(f"{before}{piece}{after}")
     except CepheidError as problem:
         if problem.span is not None:
             begin, end = (
@@ -80,6 +80,18 @@ def _parse_around(before: str, piece: str, after: str, call: str) -> ParsedQuery
             )
             problem.span = Span(begin, end)
         problem.text, problem.origin = piece, f".{call}"
+        raise
+
+
+def _parse_in_either(text: str) -> ParsedQuery:
+    """Which dialect it is, is known when the pattern is run: then it is read again."""
+    try:
+        return parse_query(text)
+    except CepheidError:
+        try:
+            return parse_query(text, "spark")
+        except CepheidError:
+            pass
         raise
 
 

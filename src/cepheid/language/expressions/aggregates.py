@@ -36,6 +36,12 @@ DISTINCT_HINT = "make one column of them in a subquery"
 CHOICE_HINT = "array_agg collects the values; min, max, min_by and max_by choose one"
 CHANGING = (exp.CurrentTimestamp, exp.CurrentDate, exp.CurrentTime, exp.Localtimestamp, exp.Rand, exp.Uuid)
 
+CHANGING_CALLS = (  # the same in Spark's dialect, where functions are kept by name
+    "NOW", "CURDATE", "RANDOM", "RANDN", "RANDSTR", "UNIFORM", "SHUFFLE", "MONOTONICALLY_INCREASING_ID",
+    "SPARK_PARTITION_ID", "INPUT_FILE_NAME", "LOCALTIMESTAMP", "CURRENT_TIME", "UUID", "RAND", "CURRENT_TIMESTAMP",
+    "CURRENT_DATE",
+)  # fmt: skip
+
 
 @dataclass(frozen=True, slots=True)
 class WrittenAggregate:
@@ -52,6 +58,18 @@ class WrittenAggregate:
     @property
     def parts(self) -> list[exp.Expr]:
         return [part for part in (self.argument, self.by) if part is not None]
+
+
+def find_changing(tree: exp.Expr) -> exp.Expr | None:
+    """The first part that gives another value each time it is asked."""
+    return next(filter(is_changing, tree.walk()), None)
+
+
+def is_changing(node: exp.Expr) -> bool:
+    if isinstance(node, exp.Anonymous):
+        alone = node.name.upper() == "UNIX_TIMESTAMP" and not node.expressions
+        return alone or node.name.upper() in CHANGING_CALLS
+    return isinstance(node, CHANGING)
 
 
 def is_aggregate(node: exp.Expr) -> bool:
@@ -185,7 +203,7 @@ def _check_inside(written: WrittenAggregate) -> None:
                 place = span_of(inner) or span_of(part)
                 hint = "compute it as a column in a subquery, and aggregate that"
                 raise NotSupportedYet(f"{inner.key.upper()} inside an aggregate", span=place, hint=hint)
-            if isinstance(inner, CHANGING):
+            if is_changing(inner):
                 raise NotSupportedYet(
                     f"{inner.sql()} inside an aggregate",
                     span=span_of(inner) or span_of(part),

@@ -15,11 +15,26 @@ from sqlglot.errors import ParseError
 
 from cepheid.errors import InvalidQuery
 from cepheid.language.relations.sql_values import write_sql
-from cepheid.scalars.show import quote_name
 from cepheid.scalars.value import Column, Literal, Operation, Part, Scalar, columns_of, walk
+from cepheid.settings import DialectName
 
 Describe = Callable[[str, Mapping[str, pa.Schema]], pa.Schema]
 """The schema of a SQL text over tables, as the host's engine sees it."""
+UTC_NAMES = ("UTC", "Etc/UTC", "GMT", "Z", "+00:00")
+
+
+@dataclass(frozen=True, slots=True)
+class SparkRules:
+    """What a session of Spark means by SQL; fold: the value of text without columns, as the session computes it."""
+
+    fold: Callable[[str], pa.Scalar]
+    zone: str
+    ansi: bool
+
+    @property
+    def is_utc(self) -> bool:
+        return self.zone in UTC_NAMES
+
 
 # whose type follows from the types of what they are about, whatever the numbers are
 _BY_TYPE = frozenset((
@@ -30,11 +45,16 @@ _BY_TYPE = frozenset((
 
 @dataclass(frozen=True, slots=True)
 class HostTypes:
-    """As in the catalog: describe asks the host; remembered: by shape."""
+    """As in the catalog: describe asks the host, in the dialect of the query; remembered: by shape."""
 
     describe: Describe
     remembered: dict[Hashable, pa.DataType] = field(default_factory=dict)
     keeps_type: Callable[[pa.DataType], bool] | None = None
+    rules: SparkRules | None = None
+
+    @property
+    def dialect(self) -> DialectName:
+        return "trino" if self.rules is None else "spark"
 
     def __call__(self, sql: str, tables: Mapping[str, pa.Schema]) -> pa.Schema:
         """The schema of a whole query."""
@@ -43,7 +63,8 @@ class HostTypes:
         except ParseError as problem:  # our dialect reads a little more than can be written for the host
             message = str(problem).split(". ", 1)[0]
             raise InvalidQuery(
-                f"the host's SQL engine cannot be told this: {message}", hint="write this part as Trino would read it"
+                f"the host's SQL engine cannot be told this: {message}",
+                hint=f"write this part as {self.dialect.capitalize()} would read it",
             ) from problem
 
     def of_columns(self, columns: Sequence[tuple[str, Scalar]], schema: pa.Schema) -> pa.Schema:
@@ -54,7 +75,7 @@ class HostTypes:
             self.remembered.update((kept, kept) for kept in plain if self.keeps_type(kept))
         new = {shape: value for shape, (_, value) in zip(shapes, columns, strict=True) if shape not in self.remembered}
         if new:
-            asked = ", ".join(f"{write_sql(value)} AS c{number}" for number, value in enumerate(new.values()))
+            asked = ", ".join(f"{self.write(value)} AS c{number}" for number, value in enumerate(new.values()))
             found = self(f"SELECT {asked} FROM _input", {"_input": schema})
             self.remembered.update(zip(new, found.types, strict=True))
         return pa.schema([(name, self.remembered[shape]) for (name, _), shape in zip(columns, shapes, strict=True)])
@@ -62,10 +83,13 @@ class HostTypes:
     def of_value(self, value: Scalar, schema: pa.Schema) -> pa.DataType:
         return self.of_columns((("x", value),), schema).field(0).type
 
+    def write(self, value: Scalar) -> str:
+        """The value in the dialect of the query."""
+        return write_sql(value, self.dialect, self.dialect)
 
-def select_sql(columns: Sequence[tuple[str, Scalar]]) -> str:
-    """The outputs of a SELECT as text."""
-    return ", ".join(f"{write_sql(value)} AS {quote_name(name)}" for name, value in columns)
+    def select_sql(self, columns: Sequence[tuple[str, Scalar]]) -> str:
+        """The outputs of a SELECT as text."""
+        return ", ".join(f"{self.write(value)} AS {self.write(Column(name))}" for name, value in columns)
 
 
 def _shape_of(value: Scalar, schema: pa.Schema) -> Hashable:

@@ -18,7 +18,7 @@ from cepheid.errors import InvalidQuery, NotSupportedYet, Span, TypeMismatch
 from cepheid.event_time import in_microseconds
 from cepheid.kernel.columns import kind_of
 from cepheid.kernel.expression import Call, Cell, Constant, Expression, HostCall, Kind, Position
-from cepheid.language.expressions.aggregates import CHANGING, FACTS, is_aggregate
+from cepheid.language.expressions.aggregates import FACTS, find_changing, is_aggregate
 from cepheid.language.expressions.functions import COMPILED, KIND_NAMES, NUMBERS, bind_function, null_if_any
 from cepheid.language.expressions.navigation import Path, enter_navigation, in_parentheses, rebuild
 from cepheid.language.expressions.scope import EventInput, InputColumn
@@ -64,7 +64,7 @@ class ScalarBinder:
         return _check_logical(bound, written)
 
     def expression(self, written: exp.Expr) -> Expression:
-        changing = written.find(*CHANGING)
+        changing = find_changing(written)
         if changing is not None:
             raise NotSupportedYet(
                 f"{changing.sql()} in a condition",

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import pyarrow as pa
 from sqlglot import exp
@@ -41,6 +42,8 @@ class InputColumn:
 @dataclass
 class EventInput:
     """One input of a pattern, and the projection that puts it into the event layout."""
+
+    computes: ClassVar[bool] = True  # can the host compute with its columns?
 
     label: str
     schema: pa.Schema

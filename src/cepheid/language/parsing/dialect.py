@@ -1,18 +1,25 @@
-"""The SQL dialect: Trino's, with event constructs as items of FROM and row patterns in WINDOW.
+"""The SQL dialects: Trino's and Spark's, with event constructs as items of FROM and row patterns in WINDOW.
 
 Where a table may stand, `PATTERN SEQ (` starts a sequence, and MATCH_RECOGNIZE behind a table takes it as its
 input.  Either becomes a table without name that carries its clause; a window with a row pattern carries its own.
 `parser.py` takes the clauses out.  They travel in the tree because sqlglot may read a part of the text twice and
 throw one reading away.
+
+In Spark's dialect a function is kept as it is written (exp.Anonymous): Spark itself is told its name and says what it
+means.  sqlglot would translate it, and not always into the same.  Only aggregates, which our engines compute, and what
+has a syntax of its own are read as what they are.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from typing import ClassVar
+from collections.abc import Collection, Mapping
+from typing import Any, ClassVar
 
 from sqlglot import TokenType, exp
+from sqlglot.dialects.spark import Spark
 from sqlglot.dialects.trino import Trino
+from sqlglot.parsers.spark import SparkParser
+from sqlglot.parsers.trino import TrinoParser
 
 from cepheid.language.parsing.match_recognize_parser import read_match_recognize
 from cepheid.language.parsing.pattern_window_parser import holds_pattern, read_window
@@ -26,6 +33,7 @@ from cepheid.language.parsing.stream_window_parser import (
 )
 from cepheid.language.parsing.syntax import EventClause
 from cepheid.language.parsing.token_reader import TokenReader
+from cepheid.settings import DialectName
 
 CLAUSE = "cepheid_clause"  # key in the meta of a table or a window
 OUTPUT = "cepheid_output"  # key in the meta of a SELECT: when its window is looked at
@@ -37,11 +45,7 @@ QUERY_STARTS = frozenset(
 
 
 class CepheidParser(TokenReader):
-    QUERY_MODIFIER_PARSERS: ClassVar = {
-        token: parse
-        for token, parse in TokenReader.QUERY_MODIFIER_PARSERS.items()
-        if token != TokenType.MATCH_RECOGNIZE
-    }
+    """The event constructs, whatever the dialect around them."""
 
     def _parse_statement(self) -> exp.Expr | None:
         changes = read_change_stream(self, TokenType.L_PAREN)
@@ -158,13 +162,93 @@ def carry_clause(clause: EventClause) -> exp.Table:
     return table
 
 
+def _without_match_recognize(parsers: Mapping[TokenType, Any]) -> dict[TokenType, Any]:
+    return {token: parse for token, parse in parsers.items() if token != TokenType.MATCH_RECOGNIZE}
+
+
+def _without_start(words: Mapping[str, TokenType]) -> dict[str, TokenType]:
+    """`start` and `show` are good names for pattern variables, and we run no commands."""
+    return {word: kind for word, kind in words.items() if word != "START"}
+
+
+# --- Trino's ---------------------------------------------------------------------------------------------
+class TrinoCepheidParser(CepheidParser, TrinoParser):
+    QUERY_MODIFIER_PARSERS: ClassVar = _without_match_recognize(TrinoParser.QUERY_MODIFIER_PARSERS)
+
+
 class Cepheid(Trino):
     """Trino with event constructs, and with backquoted names as in Spark."""
 
     class Tokenizer(Trino.Tokenizer):
         IDENTIFIERS: ClassVar = ['"', "`"]
-        # `start` and `show` are good names for pattern variables, and we run no commands
-        KEYWORDS: ClassVar = {word: kind for word, kind in Trino.Tokenizer.KEYWORDS.items() if word != "START"}
+        KEYWORDS: ClassVar = _without_start(Trino.Tokenizer.KEYWORDS)
         COMMANDS: ClassVar = set()
 
-    Parser = CepheidParser
+    Parser = TrinoCepheidParser
+
+
+# --- Spark's ---------------------------------------------------------------------------------------------
+# what changes with each call, and what FIRST and LAST are made of
+_READ_AS_KNOWN = frozenset(("CURRENT_TIMESTAMP", "CURRENT_DATE", "CURRENT_TIME", "LOCALTIMESTAMP", "RAND", "UUID"))
+_OWN_SYNTAX = frozenset((
+    "CAST", "TRY_CAST", "EXTRACT", "TRIM", "POSITION", "SUBSTRING", "SUBSTR", "OVERLAY", "MIN_BY", "MAX_BY",
+    "PERCENTILE", "PERCENTILE_APPROX", "APPROX_PERCENTILE", "BROADCAST", "BROADCASTJOIN", "MAPJOIN", "MERGE",
+    "MERGEJOIN", "SHUFFLEMERGE", "SHUFFLE_HASH", "SHUFFLE_REPLICATE_NL",
+))  # fmt: skip
+_MADE_BY_CALL = frozenset((TokenType.ARRAY, TokenType.MAP, TokenType.STRUCT))
+
+
+def _is_read_as_known(name: str) -> bool:
+    kind = exp.FUNCTION_BY_NAME.get(name)
+    return name in _READ_AS_KNOWN or (kind is not None and issubclass(kind, exp.AggFunc))
+
+
+class SparkCepheidParser(CepheidParser, SparkParser):
+    QUERY_MODIFIER_PARSERS: ClassVar = _without_match_recognize(SparkParser.QUERY_MODIFIER_PARSERS)
+    FUNCTIONS: ClassVar = {
+        **{name: build for name, build in SparkParser.FUNCTIONS.items() if _is_read_as_known(name)},
+        **{name: TrinoParser.FUNCTIONS[name] for name in ("FIRST", "LAST")},  # the second argument is an offset
+    }
+    ARRAY_CONSTRUCTORS: ClassVar = {}  # array(1, 2)[1] takes an element of what a function makes
+    FUNCTION_PARSERS: ClassVar = {
+        name: parse for name, parse in SparkParser.FUNCTION_PARSERS.items() if name in _OWN_SYNTAX
+    }
+
+    def _parse_types(
+        self,
+        check_func: bool = False,
+        schema: bool = False,
+        allow_identifiers: bool = True,
+        with_collation: bool = False,
+    ) -> exp.Expr | None:
+        # array(1, 2) is a call, not a type
+        calls = check_func and self._next and self._next.token_type == TokenType.L_PAREN
+        if calls and self._curr.token_type in _MADE_BY_CALL:
+            return None
+        return super()._parse_types(check_func, schema, allow_identifiers, with_collation)
+
+    def _parse_at_time_zone(self, this: exp.Expr | None) -> exp.Expr | None:
+        if self.at_words("AT", "TIME", "ZONE"):
+            self.refuse("Spark SQL has no AT TIME ZONE", hint="write from_utc_timestamp(ts, 'Europe/Berlin')")
+        return this
+
+
+class CepheidSpark(Spark):
+    """Spark SQL with event constructs."""
+
+    class Tokenizer(Spark.Tokenizer):
+        KEYWORDS: ClassVar = {
+            **_without_start(Spark.Tokenizer.KEYWORDS),
+            "MATCH_RECOGNIZE": TokenType.MATCH_RECOGNIZE,
+        }
+        STRING_ESCAPES: ClassVar = ["\\", "'", '"']  # 'it''s', since Spark 4
+        COMMANDS: ClassVar = set()
+
+    Parser = SparkCepheidParser
+
+
+_BY_NAME: dict[DialectName, type[Cepheid] | type[CepheidSpark]] = {"trino": Cepheid, "spark": CepheidSpark}
+
+
+def open_dialect(name: DialectName) -> Cepheid | CepheidSpark:
+    return _BY_NAME[name]()

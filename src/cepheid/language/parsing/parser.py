@@ -28,12 +28,13 @@ from sqlglot import Token, TokenType, exp
 from sqlglot.errors import ParseError, TokenError
 
 from cepheid.errors import CepheidError, Span, SyntaxProblem
-from cepheid.language.parsing.dialect import CLAUSE, Cepheid, CepheidParser
+from cepheid.language.parsing.dialect import CLAUSE, Cepheid, CepheidParser, CepheidSpark, open_dialect
 from cepheid.language.parsing.element_tokens import join_elements
 from cepheid.language.parsing.lift_windows import lift_windows
 from cepheid.language.parsing.places import span_of
 from cepheid.language.parsing.syntax import EventClause, ParsedQuery, SequenceClause, StreamWindowClause
 from cepheid.language.parsing.token_reader import place_problem
+from cepheid.settings import DialectName
 
 __all__ = ["parse_query", "span_of"]
 
@@ -47,14 +48,23 @@ CLOSED_OR_OPEN = re.compile(
     """,
     re.VERBOSE | re.DOTALL,
 )
+# in Spark's dialect a backslash takes the next mark with it, unless the text is raw
+CLOSED_OR_OPEN_IN_SPARK = re.compile(
+    r"""
+      --[^\r\n]* | /\*.*?\*/ | \{\#.*?\#\}
+    | \b[rR](?:'[^']*'|"[^"]*") | '(?:[^'\\]|\\.)*' | "(?:[^"\\]|\\.)*" | `(?:[^`]|``)*`
+    | (?P<open> ['"`] | /\* | \{\# )
+    """,
+    re.VERBOSE | re.DOTALL,
+)
 
 
-def parse_query(text: str) -> ParsedQuery:
+def parse_query(text: str, dialect: DialectName = "trino") -> ParsedQuery:
     """The syntax tree of one query; every mistake in `text` is a SyntaxProblem with its place."""
     try:
-        relation = parse_relation(text)
+        relation = parse_relation(text, dialect)
         names = FreeNames(name_freely("_cep", text), name_freely("_over", text))
-        return ParsedQuery(text, relation, tuple(take_out_clauses(relation, names)))
+        return ParsedQuery(text, relation, tuple(take_out_clauses(relation, names)), dialect)
     except CepheidError as problem:
         problem.with_text(text)
         raise
@@ -63,21 +73,22 @@ def parse_query(text: str) -> ParsedQuery:
 # --- text to tree ----------------------------------------------------------------------------------------
 
 
-def parse_relation(text: str) -> exp.Expression:
+def parse_relation(text: str, name: DialectName) -> exp.Expression:
     """The tree of sqlglot, in which tables carry the clauses."""
-    check_closed(text)
-    dialect = Cepheid()
+    check_closed(text, name)
+    dialect = open_dialect(name)
     tokens = read_tokens(dialect, text)
     check_single(tokens, text)
-    parser = CepheidParser(dialect=dialect)
+    parser = dialect.Parser(dialect=dialect)
     tree = run_parser(parser, join_elements(tokens), text)
     if not isinstance(tree, QUERIES):
         raise SyntaxProblem("this is not a query", span=span_of_tokens(tokens), hint=QUERY_HINT)
     return tree
 
 
-def check_closed(text: str) -> None:
-    for found in CLOSED_OR_OPEN.finditer(text):
+def check_closed(text: str, dialect: DialectName) -> None:
+    pieces = CLOSED_OR_OPEN_IN_SPARK if dialect == "spark" else CLOSED_OR_OPEN
+    for found in pieces.finditer(text):
         if found["open"]:
             what = "comment" if len(found["open"]) > 1 else "quote"
             raise SyntaxProblem(
@@ -87,7 +98,7 @@ def check_closed(text: str) -> None:
             )
 
 
-def read_tokens(dialect: Cepheid, text: str) -> list[Token]:
+def read_tokens(dialect: Cepheid | CepheidSpark, text: str) -> list[Token]:
     try:
         return dialect.tokenize(text)
     except TokenError as error:

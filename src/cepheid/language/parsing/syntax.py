@@ -16,6 +16,7 @@ from sqlglot import exp
 
 from cepheid.errors import Span
 from cepheid.kernel.pattern import RowPattern, Strategy
+from cepheid.settings import DialectName
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,3 +250,4 @@ class ParsedQuery:
     text: str
     relation: exp.Expression
     clauses: tuple[EventClause, ...]
+    dialect: DialectName = "trino"

@@ -18,7 +18,7 @@ from typing import NoReturn, TypeVar
 
 from sqlglot import Token, TokenType, exp
 from sqlglot.errors import ParseError
-from sqlglot.parsers.trino import TrinoParser
+from sqlglot.parser import Parser
 
 from cepheid.errors import NotSupportedYet, Span, SyntaxProblem
 from cepheid.language.parsing.syntax import Name, OrderTerm
@@ -48,8 +48,8 @@ def place_problem(error: ParseError, otherwise: Span) -> SyntaxProblem:
     return SyntaxProblem(message, span=otherwise, hint=suggest_repair(message))
 
 
-class TokenReader(TrinoParser):
-    """Trino's parser with a vocabulary for our own clauses."""
+class TokenReader(Parser):
+    """A parser of sqlglot with a vocabulary for our own clauses; the parser of a dialect stands beside it."""
 
     allows_semantics = False  # RUNNING and FINAL mean something here
     furthest: PlacedParseError | None = None  # the mistake deepest in the text explains best

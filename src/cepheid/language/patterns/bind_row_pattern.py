@@ -9,7 +9,7 @@ from cepheid.graph.operators.row_pattern import OutputCell
 from cepheid.kernel.expression import Expression
 from cepheid.kernel.pattern import RowPatternProgram, Skip
 from cepheid.language.expressions.bind_order import bind_order, plain_column, read_within
-from cepheid.language.expressions.scalar import ScalarBinder
+from cepheid.language.expressions.condition import bind_condition
 from cepheid.language.expressions.scope import EventInput, InputColumn
 from cepheid.language.parsing.places import span_of
 from cepheid.language.parsing.syntax import PatternWindowClause, RowPatternClause
@@ -77,8 +77,8 @@ def _bind_conditions(
             hint = "write one condition for it, with AND or OR"
             raise InvalidQuery(f'DEFINE names "{written.text}" twice', span=written.span, hint=hint)
         scope = RowScope(source, variables.seen_from(variable), in_window=isinstance(clause, PatternWindowClause))
-        conditions[variable] = ScalarBinder(scope.resolve, scope.bind_fact, asks_host=True).condition(
-            definition.condition
+        conditions[variable] = bind_condition(
+            definition.condition, source.describe, scope.resolve, scope.bind_fact, asks_host=True, tested=variable
         )
     return tuple(conditions.items())
 

@@ -12,6 +12,7 @@ A part that reads elements before the one under test says nothing about elements
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import pyarrow as pa
 from sqlglot import exp
@@ -28,8 +29,8 @@ from cepheid.kernel.expression import (
     join_conjunction,
     list_variables,
 )
+from cepheid.language.expressions.condition import bind_condition
 from cepheid.language.expressions.navigation import Path
-from cepheid.language.expressions.scalar import ScalarBinder
 from cepheid.language.expressions.scope import EventInput, InputColumn
 from cepheid.language.parsing.parser import span_of
 from cepheid.language.patterns.elements import Element
@@ -46,6 +47,8 @@ TYPES: dict[Kind, pa.DataType] = {
 @dataclass
 class AggregateValues(EventInput):
     """Where the value of an aggregate comes from while a condition is bound: no host can compute with it."""
+
+    computes: ClassVar[bool] = False
 
     place: Span | None = None
 
@@ -89,7 +92,8 @@ class ConditionBinder:
 
     def bind_part(self, part: exp.Expr) -> Expression:
         self.elements = []
-        bound = ScalarBinder(self.resolve).condition(self.replace_aggregates(part))
+        types = next(iter(self.scope.inputs.values())).describe
+        bound = bind_condition(self.replace_aggregates(part), types, self.resolve)
         condition = self.restore_aggregates(bound)
         self.check_elements(list_variables(condition))
         return self.guard(condition)
@@ -100,11 +104,16 @@ class ConditionBinder:
         if aggregate is not None:
             describe = self.scope.source_of(aggregate.variables[0]).describe
             values = AggregateValues("the aggregate", pa.schema([]), describe, place=span_of(column))
-            made = InputColumn(column.name, column.name, TYPES[aggregate.kind], Column(column.name))
+            made = InputColumn(column.name, column.name, self.type_of(aggregate), Column(column.name))
             return values, made, Position((column.name,))
         source, found, position, element = self.scope.read_column(column, path)
         self.elements.append((element, column))
         return source, found, position
+
+    def type_of(self, aggregate: Aggregate) -> pa.DataType:
+        if aggregate.column is not None and aggregate.function in ("min", "max", "min_by", "max_by"):
+            return self.scope.source_of(aggregate.variables[0]).layout_types()[aggregate.column]
+        return TYPES[aggregate.kind]
 
     def replace_aggregates(self, part: exp.Expr) -> exp.Expr:
         """The part, with a made-up column for each aggregate."""

@@ -3,6 +3,9 @@
     exp.GT(this=exp.Column("delay"), expression=exp.Literal("5"))  <=>  Operation("gt", this=..., expression=...)
 
 Values have no parentheses: they are put back where an operator stands under another one.
+
+A value is in the dialect of its query (`source`).  Those of Trino's are translated for the host; those of Spark's are
+for Spark, which is given them as they were written.
 """
 
 from __future__ import annotations
@@ -15,6 +18,7 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.errors import ParseError
 
+from cepheid.language.parsing.dialect import CepheidSpark
 from cepheid.scalars.value import (
     Column,
     Literal,
@@ -26,8 +30,9 @@ from cepheid.scalars.value import (
     split_conjunction,
     split_disjunction,
 )
+from cepheid.settings import DialectName
 
-DIALECT = "trino"  # what texts between our parser and the hosts are written in
+DIALECT: DialectName = "trino"  # of values and texts between our parts, if nothing else is said
 _OPERATORS = (exp.Binary, exp.Unary, exp.Between, exp.In, exp.Bracket, exp.AtTimeZone, exp.Interval, exp.Collate)
 _LOOSE = (exp.Binary, exp.Not, exp.Between, exp.In, exp.AtTimeZone, exp.Lambda, exp.Collate)
 _TIGHT = (exp.Dot, exp.Escape, exp.Pow)  # binary for the parser, but not written as operators between operands
@@ -117,17 +122,19 @@ def _write_operand(value: Scalar) -> exp.Expr:
 
 
 @lru_cache(maxsize=16384)
-def write_sql(value: Scalar, dialect: str = DIALECT) -> str:
-    """The value in the SQL of a host: duckdb or spark; trino between our own parts."""
+def write_sql(value: Scalar, dialect: str = DIALECT, source: DialectName = DIALECT) -> str:
+    """The value in the SQL of a host: duckdb or spark; in the dialect it has between our own parts."""
+    if source == "spark":
+        assert dialect == "spark", "what is written for Spark is computed by Spark"
+        return write_tree(value).sql(dialect="spark")
     if isinstance(value, Column) and dialect in ("trino", "duckdb"):
         return '"' + value.name.replace('"', '""') + '"'
     tree = write_tree(value)
     if dialect == DIALECT:
         return tree.sql(dialect=DIALECT)
     # the parser knows things that only the text says, such as which division is meant: so it reads it once more
-    return sqlglot.transpile(f"SELECT {tree.sql(dialect=DIALECT)}", read=DIALECT, write=dialect)[0].removeprefix(
-        "SELECT "
-    )
+    read = sqlglot.parse_one(f"SELECT {tree.sql(dialect=DIALECT)}", dialect=DIALECT)
+    return _write_renamed(read, dialect, {}).removeprefix("SELECT ")
 
 
 @lru_cache(maxsize=16384)
@@ -141,18 +148,36 @@ def write_host_tree(value: Scalar, dialect: str) -> str:
     return write_tree(value).sql(dialect=dialect)
 
 
-def write_query(query: Scalar, dialect: str, tables: Mapping[str, str] | None = None) -> str:
+def write_query(
+    query: Scalar, dialect: str, tables: Mapping[str, str] | None = None, source: DialectName = DIALECT
+) -> str:
     """A whole query in the SQL of a host; tables: other names for those that it reads."""
+    if source == "spark":
+        return _write_renamed(write_tree(query), dialect, tables or {})
     tree = sqlglot.parse_one(write_tree(query).sql(dialect=DIALECT), dialect=DIALECT)
     return _write_renamed(tree, dialect, tables or {})
 
 
-def translate_text(sql: str, dialect: str, tables: Mapping[str, str] | None = None) -> str:
+def translate_text(
+    sql: str, dialect: str, tables: Mapping[str, str] | None = None, source: DialectName = DIALECT
+) -> str:
     """The same for a query that is text between our own parts."""
-    return _write_renamed(sqlglot.parse_one(sql, dialect=DIALECT), dialect, tables or {})
+    tree = sqlglot.parse_one(sql, dialect=CepheidSpark if source == "spark" else DIALECT)
+    return _write_renamed(tree, dialect, tables or {})
+
+
+def _guard_divisors(tree: exp.Expr) -> None:
+    """x / 0 and x % 0 are null, as in the kernel; DuckDB gives infinity for one and refuses the other."""
+    for division in list(tree.find_all(exp.Div, exp.Mod)):
+        divisor = division.expression.unnest()
+        if not (isinstance(divisor, exp.Literal) and divisor.this.strip("0.")):
+            guarded = exp.Nullif(this=division.expression.copy(), expression=exp.Literal.number(0))
+            division.set("expression", guarded)
 
 
 def _write_renamed(tree: exp.Expr, dialect: str, tables: Mapping[str, str]) -> str:
+    if dialect == "duckdb":
+        _guard_divisors(tree)
     for table in tree.find_all(exp.Table) if tables else ():
         if table.name in tables:
             if not table.alias:

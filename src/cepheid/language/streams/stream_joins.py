@@ -5,7 +5,8 @@ from __future__ import annotations
 from sqlglot import exp
 
 from cepheid.errors import InvalidQuery, InvalidWindow, NotSupportedYet
-from cepheid.graph.operators import Filter, Project, Source
+from cepheid.graph.operators import Filter, Project, Source, TableJoin
+from cepheid.language.expressions.worker_sql import check_worker_sql
 from cepheid.language.parsing.places import span_of
 from cepheid.language.relations.conditions import list_items, refuse_double_items, without_joins
 from cepheid.language.relations.output_names import refuse_double_names
@@ -47,6 +48,10 @@ def add_table_join(binder: QueryBinder, query: exp.Select) -> BoundTable:
     given = bound.cell_schema()
     if bound.post_filter is not None:
         describe_parts(binder, [("condition", bound.post_filter)], given, None)
+    rules = binder.describe.rules
+    for condition in [node.condition for node in nodes if isinstance(node, TableJoin)] if rules else ():
+        assert rules is not None, "it is Spark's dialect"
+        check_worker_sql(condition, given, "the condition of a join", rules.ansi, span_of(others[-1]))
     schema = describe_parts(binder, bound.outputs, given, None)
     refuse_double_names(schema.names, span_of(query.expressions[-1]))
     vertex = stream.vertex

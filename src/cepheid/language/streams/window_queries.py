@@ -11,6 +11,7 @@ from sqlglot import exp
 
 from cepheid.errors import InvalidQuery, NotSupportedYet, Span
 from cepheid.graph.operators import Changes, Filter, Project
+from cepheid.language.expressions.worker_sql import check_worker_sql
 from cepheid.language.parsing.places import span_of
 from cepheid.language.parsing.syntax import ChangeStream, StreamWindowClause
 from cepheid.language.relations.conditions import list_items, refuse_double_items
@@ -96,6 +97,10 @@ def add_join(binder: QueryBinder, bound: WindowJoinSelect, vertices: list[str], 
     for condition in (bound.condition, bound.post_filter):
         if condition is not None:
             describe_parts(binder, [("condition", condition)], given, bound.at)
+    rules = binder.describe.rules
+    if rules is not None and bound.condition is not None:
+        place = span_of(bound.condition) or bound.at
+        check_worker_sql(node.condition, given, "the condition of a join", rules.ansi, place)
     schema = describe_parts(binder, outputs, given, bound.at)
     refuse_double_names(schema.names, bound.at)
     vertex = binder.add(node, *feeds)

@@ -1,0 +1,221 @@
+"""What happens when a streaming query with stages of ours is started, on the driver, before any data.
+
+    cep.sql(...) ─▶ DataFrame, of which users make others ─▶ .writeStream ... .start() or .toTable()
+                                                                    │
+               stages of ours in the plan?  no ─▶ Spark ◀───────────┤
+               are they those of the checkpoint?  no ─▶ SnapshotMismatch, nothing has run
+               Spark starts the query, which copies the session's settings: ours are set for that moment only
+
+Where a checkpoint lies is known only here, so the two methods of PySpark's writer are wrapped, once, when the first
+stream of ours is made.  Over Spark Connect neither the plan nor the checkpoint can be seen: there the settings stay in
+the session, and what belongs to whom is asked in the first batch (stage_guard.py).
+"""
+
+# ruff: noqa: SLF001 (PySpark has no public way to a writer's options, nor to Scala's pairs)
+from __future__ import annotations
+
+import inspect
+import json
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import wraps
+from typing import Any
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql.streaming.readwriter import DataStreamWriter
+
+from cepheid.errors import InvalidInput, NotSupportedYet
+from cepheid.execution.spark.stage_record import StageRecord, check_stages, read_stage
+from cepheid.execution.spark.watermarks import WATERMARK
+
+STATE_STORE = "spark.sql.streaming.stateStore.providerClass"
+STREAM_SETTINGS = {
+    # transformWithState works on RocksDB only
+    STATE_STORE: "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider",
+    # commit what changed, not whole snapshots
+    "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
+}
+MARK = "cepheid"
+RECORD_FILE = "cepheid/stages.json"
+
+_starting = threading.RLock()  # one at a time: the settings are the session's while a query starts
+
+
+def mark_stage(column: Column, record: StageRecord) -> Column:
+    """A column above the stage that carries its record, which stays in every plan made of it."""
+    return column.alias(MARK, metadata={MARK: record.as_dict()})
+
+
+def watch_starts(spark: SparkSession) -> None:
+    """From now on queries with stages of ours are checked when they are started, and get what they need."""
+    if not _is_classic(spark):
+        for name, value in STREAM_SETTINGS.items():
+            spark.conf.set(name, value)
+        return
+    for method in ("start", "toTable"):
+        original = getattr(DataStreamWriter, method)
+        if not hasattr(original, "starts_cepheid"):
+            setattr(DataStreamWriter, method, _wrap_start(original))
+
+
+def _wrap_start(original: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(original)
+    def start(self: Any, *given: Any, **named: Any) -> Any:
+        frame, spark = self._df, self._spark
+        plan = frame._jdf.queryExecution().analyzed()
+        stages = find_stages(plan)
+        if not stages:
+            return original(self, *given, **named)
+        _check_watermarks(plan)
+        bound = inspect.signature(original).bind(self, *given, **named).arguments
+        asked = {"queryname": bound.get("queryName"), **bound.get("options", {})}
+        options = {key.lower(): str(value) for key, value in asked.items() if value is not None}
+        _check_checkpoint(spark, {**_read_options(self._jwrite), **options}, stages)
+        with _settings_of_ours(spark):
+            return original(self, *given, **named)
+
+    start.starts_cepheid = True  # type: ignore[attr-defined]
+    return start
+
+
+def _is_classic(spark: SparkSession) -> bool:
+    return hasattr(spark, "_jsparkSession")
+
+
+def refuse_own_streams(frames: Mapping[str, DataFrame]) -> None:
+    """Over the rows of another stage in a plan of Spark's, one of ours would take rows for late that are not."""
+    for name, frame in frames.items():
+        if (
+            frame.isStreaming
+            and _is_classic(frame.sparkSession)
+            and find_stages(frame._jdf.queryExecution().analyzed())
+        ):
+            raise NotSupportedYet(
+                f'"{name}", a stream that comes from cep.sql,',
+                hint="write both as one query, FROM (SELECT ...), or write the rows of the first to a sink",
+            )
+
+
+def find_stages(plan: Any) -> list[StageRecord]:
+    """The records of our stages in a plan of the JVM, in the order in which Spark numbers them."""
+    found = []
+    output = plan.output()
+    if plan.nodeName() == "Project" and output.size() == 1 and output.head().name() == MARK:
+        metadata = json.loads(output.head().metadata().json())
+        if MARK in metadata:
+            found.append(read_stage(metadata[MARK]))
+    for child in _list(plan.children()):
+        found += find_stages(child)
+    return found
+
+
+def _check_watermarks(plan: Any) -> None:
+    """Behind a stage with event time Spark allows no watermark: what it would drop is not known to be late."""
+    below = _list(plan.children())
+    if plan.nodeName() == "EventTimeWatermark" and any(find_stages(child) for child in below):
+        column = plan.eventTime().name()
+        own = [each.name() for each in _list(below[0].output()) if each.metadata().contains(WATERMARK)]
+        known = f"{', '.join(own)} has it already" if own else "no column of it has one, as rows are settled later"
+        raise InvalidInput(
+            f'withWatermark("{column}", ...) is behind cep.sql, whose horizon is the watermark of its rows: {known}',
+            hint="leave withWatermark out and group by a column that has it, or put the window into the query, "
+            "as in FROM (SELECT ...) [RANGE 1 HOUR]",
+        )
+    for child in below:
+        _check_watermarks(child)
+
+
+def _list(scala: Any) -> list[Any]:
+    return [scala.apply(place) for place in range(scala.size())]
+
+
+def _read_options(writer: Any) -> dict[str, str]:
+    """What `.option()` and `.queryName()` were given, by name in lower case."""
+    field = writer.getClass().getDeclaredField("extraOptions")
+    field.setAccessible(True)
+    pairs = field.get(writer).iterator()
+    found = {}
+    while pairs.hasNext():
+        pair = pairs.next()
+        found[str(pair._1()).lower()] = str(pair._2())
+    return found
+
+
+def find_checkpoint(options: dict[str, str], default: str | None) -> str | None:
+    """Where Spark will keep the checkpoint; None if in a new folder.  default: the session's place for checkpoints."""
+    if "checkpointlocation" in options:
+        return options["checkpointlocation"]
+    if default and "queryname" in options:
+        return f"{default}/{options['queryname']}"
+    return None
+
+
+def _check_checkpoint(spark: SparkSession, options: dict[str, str], stages: list[StageRecord]) -> None:
+    """Refuse what does not belong to the checkpoint; write down what a new one belongs to."""
+    place = find_checkpoint(options, spark.conf.get("spark.sql.streaming.checkpointLocation", None))
+    if place is None:
+        return
+    files = CheckpointFiles(spark, place)
+    if not files.has_batches():  # nothing ever ran: whatever was meant to does not count
+        files.write(json.dumps({"stages": [stage.as_dict() for stage in stages]}))
+        return
+    text = files.read()
+    if text is not None:  # else it was started where we could not see it, and the first batch will ask
+        check_stages([read_stage(stage) for stage in json.loads(text)["stages"]], stages, f'the checkpoint "{place}"')
+
+
+class CheckpointFiles:
+    """A checkpoint on whatever file system Spark keeps it."""
+
+    def __init__(self, spark: SparkSession, place: str) -> None:
+        jvm: Any = spark._jvm
+        self._jvm = jvm
+        self._root = self._jvm.org.apache.hadoop.fs.Path(place)
+        self._record = self._jvm.org.apache.hadoop.fs.Path(self._root, RECORD_FILE)
+        self._system = self._root.getFileSystem(spark._jsparkSession.sessionState().newHadoopConf())
+
+    def has_batches(self) -> bool:
+        offsets = self._jvm.org.apache.hadoop.fs.Path(self._root, "offsets")
+        return self._system.exists(offsets) and any(
+            each.getPath().getName().isdigit() for each in self._system.listStatus(offsets)
+        )
+
+    def read(self) -> str | None:
+        if not self._system.exists(self._record):
+            return None
+        stream = self._system.open(self._record)
+        try:
+            return str(self._jvm.org.apache.commons.io.IOUtils.toString(stream, "UTF-8"))
+        finally:
+            stream.close()
+
+    def write(self, text: str) -> None:
+        stream = self._system.create(self._record, True)
+        try:
+            stream.write(text.encode())
+        finally:
+            stream.close()
+
+
+@contextmanager
+def _settings_of_ours(spark: SparkSession) -> Iterator[None]:
+    """A query copies the session's settings when it is started, and keeps the copy."""
+    with _starting:
+        known = spark._jsparkSession.sessionState().conf()
+        before: dict[str, str | None] = {
+            name: spark.conf.get(name) if known.contains(name) else None for name in STREAM_SETTINGS
+        }
+        for name, value in STREAM_SETTINGS.items():
+            if _must_set(name, before[name]):
+                spark.conf.set(name, value)
+        try:
+            yield
+        finally:
+            for name, chosen in before.items():
+                spark.conf.unset(name) if chosen is None else spark.conf.set(name, chosen)
+
+
+def _must_set(name: str, chosen: str | None) -> bool:
+    """What users chose stays, except for a state store that cannot do it."""
+    return chosen is None or (name == STATE_STORE and "RocksDB" not in chosen)

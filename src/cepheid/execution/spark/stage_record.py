@@ -1,0 +1,67 @@
+"""What a checkpoint says of the stages of ours in it, and whether a query may go on from there.
+
+    stages of the query ─▶ StageRecord ─┬─▶ the plan ─▶ a file in the checkpoint   (query_start.py)
+                                        └─▶ the state of the stage itself          (stage_guard.py)
+
+State is found by key group.  With another number of groups, or another query, Spark would look for it where it is not,
+find nothing, and go on: rows would be missing without a word.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from cepheid.errors import SnapshotMismatch
+
+NEW_PLACE = "or start with a new checkpointLocation, which begins without state"
+
+
+@dataclass(frozen=True, slots=True)
+class StageRecord:
+    """A stateful vertex: its digest and, for people, its description; into how many groups its keys are hashed."""
+
+    digest: str
+    described: str
+    key_groups: int
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def read_stage(stored: Mapping[str, Any]) -> StageRecord:
+    return StageRecord(str(stored["digest"]), str(stored["described"]), int(stored["key_groups"]))
+
+
+def check_stages(stored: Sequence[StageRecord], asked: Sequence[StageRecord], place: str) -> None:
+    """Raises if the query, whose stages are `asked`, cannot go on from what was stored; place: the checkpoint."""
+    if [stage.digest for stage in stored] != [stage.digest for stage in asked]:
+        raise _explain_other_query(stored, asked, place)
+    for before, now in zip(stored, asked, strict=True):
+        if before.key_groups != now.key_groups:
+            raise SnapshotMismatch(
+                f"{place} was written with {before.key_groups} key groups, and this query has {now.key_groups}: "
+                "its state would not be found",
+                hint=f"give key_groups={before.key_groups} to cep.sql (or set CEPHEID_KEY_GROUPS={before.key_groups}), "
+                + NEW_PLACE,
+            )
+
+
+def _explain_other_query(stored: Sequence[StageRecord], asked: Sequence[StageRecord], place: str) -> SnapshotMismatch:
+    held, wanted = _list(stored), _list(asked)
+    if sorted(stage.digest for stage in stored) == sorted(stage.digest for stage in asked):
+        return SnapshotMismatch(
+            f"{place} belongs to the same patterns and windows in another order: it has {held}, the query {wanted}",
+            hint=f"put them in the old order, {NEW_PLACE}",
+        )
+    if held == wanted:
+        held, wanted = f"{held} as it was", "one that reads or computes something else under the same description"
+    return SnapshotMismatch(
+        f"{place} belongs to another query: it holds the state of {held}, and the query has {wanted}",
+        hint=f"run it with the old text, {NEW_PLACE}",
+    )
+
+
+def _list(stages: Sequence[StageRecord]) -> str:
+    return "; ".join(stage.described for stage in stages) or "no pattern and no window"

@@ -1,0 +1,26 @@
+"""A condition to a kernel expression, by the rules of the dialect that it is written in."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from cepheid.kernel.expression import Expression
+from cepheid.language.expressions.host_types import HostTypes
+from cepheid.language.expressions.scalar import BindFact, Resolve, ScalarBinder
+from cepheid.language.expressions.spark_scalar import SparkScalarBinder
+
+
+def bind_condition(
+    written: exp.Expr,
+    types: HostTypes,
+    resolve: Resolve,
+    bind_fact: BindFact | None = None,
+    *,
+    asks_host: bool = False,
+    tested: str | None = None,
+) -> Expression:
+    """`resolve` gives the meaning of columns, `bind_fact` that of what is about the match; asks_host: may a function of
+    several events go to the general evaluator?  tested: the variable whose event is under test."""
+    if types.dialect == "spark":
+        return SparkScalarBinder(resolve, types, bind_fact, asks_host, tested).condition(written)
+    return ScalarBinder(resolve, bind_fact, asks_host).condition(written)

@@ -1,0 +1,158 @@
+"""What is checked and set when a stream of ours is started, and what of it the rest of the session sees."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyspark.sql import functions
+
+import cepheid as cep
+from cepheid.errors import InvalidInput, NotSupportedYet, SnapshotMismatch
+from cepheid.execution.spark.query_start import RECORD_FILE, STATE_STORE, find_checkpoint
+from cepheid.testing import assert_same_rows
+
+sys.path.append(str(Path(__file__).parent))
+from streams import FedStream, start_query
+
+pytestmark = pytest.mark.spark
+
+SCHEMA = pa.schema([("id", pa.int32()), ("ts", pa.timestamp("us", tz="UTC")), ("value", pa.float64())])
+BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
+PAIRS = """
+    SELECT a.id, a.ts AS first, b.ts AS last FROM PATTERN SEQ(events a, events b)
+    WHERE a.id = b.id AND a.value < 8 AND b.value > 12 WITHIN INTERVAL '50' SECOND STRATEGY skip_till_any"""
+QUIET = """
+    SELECT a.id, a.ts AS since FROM PATTERN SEQ(events a, ~events b)
+    WHERE a.id = b.id AND a.value > 10 WITHIN INTERVAL '20' SECOND"""
+ON_TIME = timedelta(0)
+
+
+def make_events(count: int, seed: int) -> pa.Table:
+    """One a second, of ten ids."""
+    random = np.random.default_rng(seed)
+    times = [BEGIN + timedelta(seconds=second) for second in range(count)]
+    values = random.integers(1, 21, count).astype(np.float64)
+    return pa.table({"id": random.integers(0, 10, count).astype(np.int32), "ts": times, "value": values}, SCHEMA)
+
+
+@pytest.fixture
+def stopped(spark: Any, tmp_path: Path) -> FedStream:
+    """A stream of which half was read, and stopped."""
+    stream = FedStream(spark, tmp_path, SCHEMA)
+    stream.feed(make_events(120, seed=1).slice(0, 60))
+    stream.run(PAIRS, lateness=ON_TIME)
+    return stream
+
+
+def test_what_does_not_belong_to_a_checkpoint_is_refused_at_start_without_data(stopped: FedStream) -> None:
+    with pytest.raises(SnapshotMismatch, match="64 key groups, and this query has 32"):
+        stopped.run(PAIRS, lateness=ON_TIME, key_groups=32)
+    for change in (("50", "51"), ("> 12", "> 13")):
+        with pytest.raises(SnapshotMismatch, match="belongs to another query"):
+            stopped.run(PAIRS.replace(*change), lateness=ON_TIME)
+    events = make_events(120, seed=1)
+    stopped.feed(events.slice(60))
+    stopped.run(PAIRS.replace("\n", "  \n"), lateness=ON_TIME)  # white space changes nothing
+    expected = cep.sql(PAIRS, events=events)
+    assert len(expected) > 20
+    assert_same_rows(stopped.rows().cast(expected.schema), expected)
+
+
+def test_state_itself_refuses_what_was_started_unseen(stopped: FedStream) -> None:
+    (Path(stopped.checkpoint) / RECORD_FILE).unlink()
+    before = len(stopped.rows())
+    stopped.feed(make_events(120, seed=1).slice(60))
+    with pytest.raises(Exception, match=r"snapshot-mismatch\]: the checkpoint was written with 64 key groups"):
+        stopped.run(PAIRS, lateness=ON_TIME, key_groups=32)
+    assert len(stopped.rows()) == before
+
+
+@pytest.mark.parametrize("direct", [True, False], ids=["direct", "through the JVM"])
+def test_settled_rows_come_out_in_the_run_that_settles_them(direct: bool, spark: Any, tmp_path: Path) -> None:
+    events = make_events(90, seed=2).slice(0, 65)
+    expected = cep.open(QUIET, events=SCHEMA).push(events=events)
+    stream = FedStream(spark, tmp_path, SCHEMA, direct)
+    stream.feed(events.slice(0, 61))
+    stream.feed(events.slice(61))  # four events, which settle rows of other keys
+    stream.run(QUIET, lateness=ON_TIME)
+    assert len(expected) >= 4
+    assert_same_rows(stream.rows().cast(expected.schema), expected)
+
+
+def test_events_that_no_condition_lets_through_move_time_on(spark: Any, tmp_path: Path) -> None:
+    events = make_events(60, seed=2)
+    later = events.slice(0, 1).set_column(1, "ts", pa.array([BEGIN + timedelta(hours=1)], SCHEMA.field("ts").type))
+    later = later.set_column(2, "value", pa.array([0.0]))
+    text = QUIET.replace("a.value > 10", "a.value > 10 AND b.value > 0")
+    query = cep.open(text, events=SCHEMA)
+    expected = pa.concat_tables([query.push(events=events), query.push(events=later)])
+    stream = FedStream(spark, tmp_path, SCHEMA)
+    stream.feed(events)
+    stream.feed(later)
+    stream.run(text, lateness=ON_TIME)
+    assert_same_rows(stream.rows().cast(expected.schema), expected)
+
+
+def test_settings_of_the_session_stay_as_they_are(spark: Any, tmp_path: Path) -> None:
+    other = spark.newSession()
+    chosen = {
+        STATE_STORE: "org.apache.spark.sql.execution.streaming.state.HDFSBackedStateStoreProvider",
+        "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "false",
+    }
+    for name, value in chosen.items():
+        other.conf.set(name, value)
+    stream = FedStream(other, tmp_path, SCHEMA)
+    stream.feed(make_events(60, seed=1))
+    before = {row.key: row.value for row in other.sql("SET").collect()}
+    query = start_query(cep.sql(PAIRS, events=stream.frame(), lateness=ON_TIME), tmp_path)
+    assert {row.key: row.value for row in other.sql("SET").collect()} == before
+    query.awaitTermination()
+    by_window = stream.frame().withWatermark("ts", "0 seconds").groupBy(functions.window("ts", "10 seconds")).count()
+    counted = by_window.writeStream.format("memory").queryName("counted").outputMode("append")
+    counted.trigger(availableNow=True).start().awaitTermination()
+    assert other.table("counted").count() == 5  # one a second for a minute: the last window is still open
+
+
+def test_streams_of_ours_are_put_together(spark: Any, tmp_path: Path) -> None:
+    events = make_events(60, seed=1)
+    stream = FedStream(spark, tmp_path, SCHEMA)
+    stream.feed(events)
+    wide = PAIRS.replace("< 8", "< 9")
+    frames = [cep.sql(text, events=stream.frame(), lateness=ON_TIME) for text in (PAIRS, PAIRS, wide)]
+    start_query(frames[0].union(frames[1]).union(frames[2]), tmp_path).awaitTermination()
+    expected = pa.concat_tables([cep.sql(text, events=events) for text in (PAIRS, PAIRS, wide)])
+    assert_same_rows(stream.rows().cast(expected.schema), expected)
+
+
+def test_windows_of_spark_behind_ours_lose_nothing(spark: Any, tmp_path: Path) -> None:
+    """The horizon is the watermark of the column that tells when a row is settled."""
+    events = make_events(240, seed=4)
+    stream = FedStream(spark, tmp_path, SCHEMA)
+    for begin in range(0, 240, 60):
+        stream.feed(events.slice(begin, 60))
+    found = cep.sql(PAIRS, events=stream.frame(), lateness=ON_TIME)
+    windows = found.groupBy(functions.window("last", "20 seconds")).count().select("window.start", "count")
+    start_query(windows, tmp_path).awaitTermination()
+    horizon = int((BEGIN + timedelta(seconds=239)).timestamp())
+    last = [int(moment.timestamp()) // 20 * 20 for moment in cep.sql(PAIRS, events=events)["last"].to_pylist()]
+    expected = Counter(start for start in last if start + 20 <= horizon)
+    assert {int(row["start"].timestamp()): row["count"] for row in stream.rows().to_pylist()} == dict(expected)
+    for column in ("first", "last"):
+        with pytest.raises(InvalidInput, match="last has it already"):
+            start_query(found.withWatermark(column, "1 minute"), tmp_path / column)
+    with pytest.raises(NotSupportedYet, match="a stream that comes from"):
+        cep.sql("SELECT a.id FROM PATTERN SEQ(pairs a) ORDER BY last", pairs=found)
+
+
+def test_checkpoint_is_found_as_spark_finds_it() -> None:
+    assert find_checkpoint({"checkpointlocation": "/a", "queryname": "q"}, "/all") == "/a"
+    assert find_checkpoint({"queryname": "q"}, "/all") == "/all/q"
+    assert find_checkpoint({"queryname": "q"}, None) is None
+    assert find_checkpoint({}, "/all") is None
