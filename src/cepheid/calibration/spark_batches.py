@@ -21,6 +21,7 @@ from cepheid.errors import InvalidInput
 from cepheid.execution.spark.measurements import read_measurements
 
 # Java compiles what it runs often: in a new session batches become quicker for half a minute and more.
+EMPTY_BATCHES = "spark.sql.streaming.noDataMicroBatches.enabled"
 KEPT_PROGRESS = "spark.sql.streaming.numRecentProgressUpdates"  # 100 otherwise: a warm-up alone may take half of them
 LONGEST_WARM_UP = 48  # small batches
 FULL_WARM_UP = 8  # then full ones: what they run, small ones run seldom
@@ -125,12 +126,13 @@ def streaming(
     for part in range(first_parts):
         pool.link(part, folder / "in")
     result = cep.sql(query, lateness=timedelta(0), **frames)
-    running = (
-        result.writeStream.format("noop")
-        .option("checkpointLocation", str(folder / "checkpoint"))
-        .trigger(processingTime=f"{round(trigger_s * 1000)} milliseconds")
-        .start()
-    )
+    writer = result.writeStream.format("noop").option("checkpointLocation", str(folder / "checkpoint"))
+    before = spark.conf.get(EMPTY_BATCHES, "true")
+    spark.conf.set(EMPTY_BATCHES, "false")  # a batch for each offer, so that they are found by number
+    try:
+        running = writer.trigger(processingTime=f"{round(trigger_s * 1000)} milliseconds").start()
+    finally:
+        spark.conf.set(EMPTY_BATCHES, before)  # the query has its copy
     try:
         yield running
     finally:
