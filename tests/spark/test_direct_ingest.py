@@ -10,7 +10,7 @@ import pytest
 
 from cepheid.compiler import compile_query
 from cepheid.execution.spark import direct_ingest
-from cepheid.execution.spark.direct_ingest import chain_below, read_parquet
+from cepheid.execution.spark.direct_ingest import chain_below, mean_the_same, read_parquet
 from cepheid.hosts import SPARK_STREAMS
 from cepheid.session_inputs import make_catalog
 
@@ -57,4 +57,6 @@ def test_what_duckdb_and_spark_do_not_mean_alike_is_left_to_spark(condition: str
     placed = compile_query(text, make_catalog({"ev": schema}, {}, streams=["ev"]), SPARK_STREAMS).placed
     (vertex,) = placed.at_engines()
     (layout,) = placed.graph.inputs(vertex)
-    assert (chain_below(placed.graph, layout) is not None) == direct
+    chain = chain_below(placed.graph, layout)
+    assert chain is not None
+    assert mean_the_same(chain[1], schema) == direct

@@ -70,7 +70,7 @@ def find_direct_input(graph: QueryGraph, layout: str, frames: Mapping[str, DataF
     producer = graph.vertices[source]
     assert isinstance(producer, Source), "the chain ends in a producer"
     stream = find_parquet_stream(frames[producer.name])
-    if stream is None or not _mean_the_same(nodes, stream.schema):
+    if stream is None or not mean_the_same(nodes, stream.schema):
         return None
     return DirectInput(stream, source_columns(graph, source, stream.schema.names), nodes, origin[1])
 
@@ -130,7 +130,7 @@ def chain_below(graph: QueryGraph, layout: str) -> tuple[str, list[PlanNode]] | 
     return vertex, nodes
 
 
-def _mean_the_same(nodes: list[PlanNode], schema: pa.Schema) -> bool:
+def mean_the_same(nodes: list[PlanNode], schema: pa.Schema) -> bool:
     """Does DuckDB, which workers have, compute them as Spark SQL does?  nodes: the lowest first."""
     for node in nodes:
         values = list(node.columns) if isinstance(node, Project) else []
