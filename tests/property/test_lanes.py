@@ -261,7 +261,7 @@ def test_what_is_counted_does_not_depend_on_when_one_asks() -> None:
             feed.push((number % 3, float(number), number))
             if asks:
                 assert query.counts.events == number + 1
-        told.append(query.counts.as_dict())
+        told.append({**query.counts.as_dict(), "kept": None})  # which depends on when an engine last forgot
     assert told[0] == told[1]
     assert told[0]["rows"] == 2500
 

@@ -39,6 +39,7 @@ MOST_FEW = 512  # events that take the way for a few
 MOST_AHEAD = 1024  # events that go that way before everybody is told of them
 MOST_AT_ONCE = 1_048_576  # events that an operator is given at once
 SPARE_EVENTS = 8192  # forgotten events that are not worth starting afresh for
+_rehearsed: set[type[EngineNode]] = set()  # of which an engine of this process has started afresh
 
 
 def make_operator(
@@ -242,10 +243,19 @@ class Engine:
         lane = self._lane
         if lane is not None and lane.ahead > MOST_AHEAD:
             self._settle()
+            self._rehearse()
         if self._counts.kept > 2 * self._needed + SPARE_EVENTS:
             self._settle()
             self._forget()
             self._counts.kept = self._operator.count_kept()
+
+    def _rehearse(self) -> None:
+        """Start afresh soon for the first time, while there is little to be done: kernels are loaded for it, which
+        takes tens of milliseconds."""
+        kind = type(self._nodes[0])
+        if kind not in _rehearsed:
+            _rehearsed.add(kind)
+            self.restore(self.keep())
 
     def run(self, tables: list[pa.Table]) -> list[pa.Table]:
         """All events that there are, one table per input: the rows of each vertex."""
