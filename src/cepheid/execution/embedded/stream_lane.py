@@ -19,11 +19,12 @@ from cepheid.execution.embedded.stream_host import StreamHost
 from cepheid.execution.engine import MOST_AHEAD, MOST_FEW
 from cepheid.execution.lane.engine_lane import EngineLane
 from cepheid.execution.lane.few_rows import FewRows, RowShape, list_tuples
+from cepheid.execution.lane.row_records import RowRecords, Tuples
 from cepheid.execution.lane.sources import Source
 from cepheid.kernel.compiled.take_in import ABSENT, NOTHING, TOO_MANY
 from cepheid.schema import empty_table
 
-Reader = Callable[[int, bool], list[tuple[Any, ...]]]
+Reader = Callable[[int, bool], Tuples]
 
 
 class StreamLane:
@@ -47,7 +48,7 @@ class StreamLane:
         self._picks = picks
         self._shape = RowShape(picked)
         self._no_rows = empty_table(schema)
-        self._readers: dict[int, Reader] = {}
+        self._reads: tuple[RowRecords, Reader] | None = None  # from which records tuples are read, and how
 
     # --- tables --------------------------------------------------------------------------------------------
     def push_table(self, table: pa.Table) -> pa.Table | None:
@@ -123,12 +124,11 @@ class StreamLane:
 
     def _reader(self, lane: EngineLane) -> Reader:
         """What reads records as tuples of the answer."""
-        found = self._readers.get(id(lane.records))
-        if found is None:
-            assert lane.records is not None, "rows were written there"
-            found = lane.records.make_reader(self._picks, self._shape)
-            self._readers = {id(lane.records): found}
-        return found
+        records = lane.records
+        assert records is not None, "rows were written there"
+        if self._reads is None or self._reads[0] is not records:
+            self._reads = records, records.make_reader(self._picks, self._shape)
+        return self._reads[1]
 
     def _list_rows(self, rows: FewRows | None) -> list[tuple[Any, ...]]:
         if rows is None:
