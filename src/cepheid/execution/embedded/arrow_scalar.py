@@ -46,6 +46,7 @@ class Unsure(Exception):
 
 
 Evaluate = Callable[[pa.Table], Vector]
+ZERO = Literal("0")
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,9 +161,9 @@ class _Planner:
         if target != pa.float64():
             raise Unsure
         divisor = value.part("expression")
-        guarded = isinstance(divisor, Operation) and divisor.kind == "nullif"  # null where it is zero
-        if isinstance(divisor, Operation) and guarded:
-            divisor = divisor.part("this")
+        guarded = False  # null where it is zero?
+        if isinstance(divisor, Operation) and divisor.kind == "nullif" and divisor.part("expression") == ZERO:
+            divisor, guarded = divisor.part("this"), True
         left, right = self.plan_as(value.part("this"), target).evaluate, self.plan_as(divisor, target).evaluate
 
         def evaluate(table: pa.Table) -> Vector:
