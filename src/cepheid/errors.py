@@ -267,9 +267,5 @@ class RejectedEventsWarning(UserWarning):
     """Some events had no place in the order (null or NaN there) and took no part."""
 
 
-class IdlePartitionsWarning(UserWarning):
-    """Spark is set to more partitions than there are key groups."""
-
-
 class WorkerPythonWarning(UserWarning):
     """Spark's workers run a Python of which nothing is known."""

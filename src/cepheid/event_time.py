@@ -64,9 +64,14 @@ def order_values(column: pa.ChunkedArray) -> tuple[npt.NDArray[np.int64], npt.ND
 
 def newest_time(column: pa.ChunkedArray) -> int:
     """The latest time of a column, BEGINNING if it has none."""
+    return find_span(column)[1]
+
+
+def find_span(column: pa.ChunkedArray) -> tuple[int, int]:
+    """The earliest and the latest time of a column; BEGINNING if it has none."""
     times, placed = order_values(column)
     times = times if placed is None else times[placed]
-    return int(times.max()) if len(times) else BEGINNING
+    return (int(times.min()), int(times.max())) if len(times) else (BEGINNING, BEGINNING)
 
 
 def _microseconds(column: pa.ChunkedArray) -> npt.NDArray[np.int64]:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute
 import pytest
 from pyspark.sql import functions
 
@@ -19,7 +20,7 @@ from cepheid.execution.spark.query_start import RECORD_FILE, STATE_STORE, find_c
 from cepheid.testing import assert_same_rows
 
 sys.path.append(str(Path(__file__).parent))
-from streams import FedStream, start_query
+from streams import FedStream, read_rows, start_query
 
 pytestmark = pytest.mark.spark
 
@@ -98,6 +99,47 @@ def test_events_that_no_condition_lets_through_move_time_on(spark: Any, tmp_path
     stream.feed(later)
     stream.run(text, lateness=ON_TIME)
     assert_same_rows(stream.rows().cast(expected.schema), expected)
+
+
+def test_a_stage_has_as_many_partitions_as_cores_and_no_batches_without_data(spark: Any, tmp_path: Path) -> None:
+    events = make_events(90, seed=2)
+    other = spark.newSession()
+    other.conf.set("spark.sql.shuffle.partitions", "200")
+    stream = FedStream(other, tmp_path, SCHEMA)
+    for begin in (0, 30):
+        stream.feed(events.slice(begin, 30))
+    query = stream.run(PAIRS, lateness=ON_TIME)
+    partitions = {each["stateOperators"][0]["numShufflePartitions"] for each in query.recentProgress}
+    assert (partitions, len(query.recentProgress)) == ({spark.sparkContext.defaultParallelism}, 2)
+    assert other.conf.get("spark.sql.shuffle.partitions") == "200"
+    other.conf.set("spark.sql.shuffle.partitions", "1")  # a checkpoint keeps what it began with
+    stream.feed(events.slice(60))
+    stream.run(PAIRS, lateness=ON_TIME)
+    expected = cep.sql(PAIRS, events=events)
+    assert_same_rows(stream.rows().cast(expected.schema), expected)
+
+
+def test_of_streams_that_users_put_together_the_slowest_counts(spark: Any, tmp_path: Path) -> None:
+    """Only Spark knows that they were several: the horizon is its watermark."""
+    events = make_events(120, seed=1)
+    fast, slow = FedStream(spark, tmp_path / "fast", SCHEMA, False), FedStream(spark, tmp_path / "slow", SCHEMA, False)
+    fast.feed(events.filter(np.arange(120) % 2 == 0))
+    slow.feed(events.slice(0, 1))
+
+    def run() -> None:
+        frames = [each.frame().withWatermark("ts", "0 seconds") for each in (fast, slow)]
+        start_query(cep.sql(PAIRS, events=frames[0].union(frames[1])), tmp_path).awaitTermination()
+
+    run()
+    slow.feed(events.filter(np.arange(120) % 2 == 1))  # older than what the other stream has had, and not late
+    fast.feed(events.slice(118, 1))
+    run()
+    given = pa.concat_tables([events.slice(0, 1), events, events.slice(118, 1)])
+    expected = cep.sql(PAIRS, events=given.sort_by("ts"))
+    rows = read_rows(spark, tmp_path).cast(expected.schema)
+    settled = expected.filter(pa.compute.less(expected["last"], events["ts"][118]))
+    assert len(settled) > 20
+    assert_same_rows(rows.filter(pa.compute.less(rows["last"], events["ts"][118])), settled)
 
 
 def test_settings_of_the_session_stay_as_they_are(spark: Any, tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from cepheid.cli.failures import report_failures
+from cepheid.errors import InvalidInput
 from cepheid.extras import require_extra
 
 bench = typer.Typer(help="Measure, beside a baseline of the same run.", no_args_is_help=True)
@@ -33,18 +34,22 @@ def kernel(
 
 @bench.command()
 def spark(
-    events: Annotated[int, typer.Option(help="Events in each run")] = 5_000_000,
-    files: Annotated[int, typer.Option(help="Parquet files that hold them, all in one micro-batch")] = 4,
+    events: Annotated[int, typer.Option(help="Events in a large batch")] = 5_000_000,
     repeats: Annotated[int, typer.Option(help="How many times each is measured")] = 3,
-    key_groups: Annotated[int, typer.Option(help="Groups that keys are hashed into")] = 64,
+    part: Annotated[
+        list[str] | None,
+        typer.Option(help="Only this part: throughput, small, first, keys, level or state"),
+    ] = None,
     as_json: AsJson = False,
     save: Save = None,
 ) -> None:
-    """Q5 on a Spark stream over Parquet, against a stateful PySpark operator written by hand."""
-    from cepheid.bench.spark import measure_spark
+    """Streams on Spark, against stateful PySpark operators written by hand and against Spark itself."""
+    from cepheid.bench.spark import PARTS, measure_spark
 
     with report_failures():
-        _show(measure_spark(events, files, repeats, key_groups), as_json, save)
+        if unknown := [name for name in part or () if name not in PARTS]:
+            raise InvalidInput(f'bench spark has no part "{unknown[0]}"', hint=f"parts: {', '.join(PARTS)}")
+        _show(measure_spark(events, repeats, part or list(PARTS)), as_json, save)
 
 
 @bench.command()

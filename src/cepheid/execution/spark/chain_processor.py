@@ -1,6 +1,6 @@
-"""The stateful stage of a chain: one continuous query for each key group, whose snapshot is the state.
+"""The stateful stage of a chain: one continuous query for each share of the keys, whose snapshot is the state.
 
-    index    ValueState    version, number of pieces, timer
+    index    ValueState    version, number of pieces, timer, and to whom it belongs
     pieces   MapState      number -> bytes of the snapshot
     late     MapState      batch -> events that came too late; kept in the checkpoint
 
@@ -23,11 +23,11 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor, Stateful
 from cepheid.event_time import BEGINNING
 from cepheid.execution.blob import read_blob, write_blob, write_table
 from cepheid.execution.embedded.continuous import ContinuousQuery
+from cepheid.execution.spark.clock import Clock
 from cepheid.execution.spark.envelopes import open_envelopes
 from cepheid.execution.spark.plain_errors import TellPlainly
-from cepheid.execution.spark.processor import find_newest, read_horizon, timer_of_waiting
-from cepheid.execution.spark.stage_guard import GUARD, check_guard
-from cepheid.execution.spark.stage_record import StageRecord
+from cepheid.execution.spark.processor import find_newest, read_envelopes, read_horizon, timer_of_waiting
+from cepheid.execution.spark.stage_record import StageRecord, check_stages, read_stage
 from cepheid.placement.placed_graph import PlacedGraph
 from cepheid.settings import Settings
 
@@ -39,13 +39,16 @@ _queries: dict[str, ContinuousQuery] = {}  # by version
 
 @dataclass(frozen=True)
 class ChainTask:
-    """What the worker is told: the placed graph, the schemas of its streams by name, how late events may come, and
-    what the checkpoint keeps of it."""
+    """What the worker is told: the placed graph, the schemas of its streams by name and what orders each, how late
+    events may come, what
+    the checkpoint keeps of it, and how it knows the time."""
 
     placed: PlacedGraph
     schemas: Mapping[str, pa.Schema]
     lateness_us: int
     record: StageRecord
+    times: list[str]
+    clock: Clock
 
     def open_query(self, snapshot: bytes | None = None) -> ContinuousQuery:
         settings = Settings(lateness=timedelta(microseconds=self.lateness_us))
@@ -53,6 +56,8 @@ class ChainTask:
 
     def hear(self, newest: list[int], watermark_ms: int) -> dict[str, int]:
         """By stream: no event older than this will come; newest: of each, in this batch."""
+        if self.clock is Clock.WATERMARK:
+            newest = [BEGINNING] * len(newest)
         watermark = read_horizon(watermark_ms)
         told = zip(self.schemas, newest, strict=True)
         return {name: max(watermark, time - self.lateness_us if time > BEGINNING else time) for name, time in told}
@@ -69,22 +74,14 @@ class ChainProcessor(StatefulProcessor):
         self._late = handle.getMapState("late", "batch long", "blob binary")
 
     def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[pd.DataFrame]:
-        frames = list(rows)
-        if key[0] == GUARD:
-            with TellPlainly():
-                check_guard(self._index, self._task.record)
-            return
-        ports, sequences, payloads, newest = (
-            [value for frame in frames for value in frame[name].tolist()]
-            for name in ("port", "sequence", "payload", "newest")
-        )
-        tables = open_envelopes(ports, sequences, payloads, list(self._task.schemas.values()))
+        ports, sequences, payloads, newest = read_envelopes(rows)
         with TellPlainly():
+            tables = open_envelopes(ports, sequences, payloads, list(self._task.schemas.values()), self._task.times)
             answer = self._run(tables, timerValues, find_newest(ports, newest, len(tables)))
         yield answer
 
     def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[pd.DataFrame]:
-        """Nothing came for this group, but time went on: what waited may be settled now."""
+        """Nothing came for this share, but time went on: what waited may be settled now."""
         empty = [schema.empty_table() for schema in self._task.schemas.values()]
         with TellPlainly():
             answer = self._run(empty, timerValues, [BEGINNING] * len(empty))
@@ -113,6 +110,7 @@ class ChainProcessor(StatefulProcessor):
         if stored is None:
             return self._task.open_query(), {"pieces": 0}
         header, _ = read_blob(bytes(stored[0]))
+        check_stages([read_stage(header["stage"])], [self._task.record], "the checkpoint")
         cached = _queries.pop(header["version"], None)
         if cached is None:
             values = [self._pieces.getValue((number,)) for number in range(header["pieces"])]
@@ -126,9 +124,10 @@ class ChainProcessor(StatefulProcessor):
             self._pieces.updateValue((number,), (snapshot[number * PIECE : (number + 1) * PIECE],))
         for number in range(count, stored["pieces"]):
             self._pieces.removeKey((number,))
-        timer = timer_of_waiting(timer_values) if query.is_waiting() else None
+        timer = timer_of_waiting(self._task.clock, timer_values) if query.is_waiting() else None
         version = uuid.uuid4().hex
-        self._index.update((write_blob({"version": version, "pieces": count, "timer": timer}, []),))
+        header = {"version": version, "pieces": count, "timer": timer, "stage": self._task.record.as_dict()}
+        self._index.update((write_blob(header, []),))
         if stored.get("timer") is not None:
             self._handle.deleteTimer(stored["timer"])
         if timer is not None:

@@ -1,17 +1,16 @@
 """Windows and patterns over the rows of others, on a stream: each engine runs all of them.
 
-    raw events in envelopes ─▶ by key group ─▶ a continuous query (embedded/continuous.py) ─▶ cells of the topmost
+    raw events in envelopes ─▶ by share of the keys ─▶ a continuous query (continuous.py) ─▶ cells of the topmost
 
 What the upper one reads is ordered by the moments of the lower one, and how far those have come is known only where
-both are: so they run together, as they do in one process, for the key groups that an engine serves.  Where their keys
-do not part the chain as a whole (placement/chain_keys.py), there is one group.  What lies above the topmost runs in
-Spark SQL.
+both are: so they run together, as they do in one process, for the share of the keys that an engine serves.  Where
+their keys do not part the chain as a whole (placement/chain_keys.py), there is one group.  What lies above the topmost
+runs in Spark SQL.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
@@ -19,11 +18,11 @@ from pyspark.sql import DataFrame
 from cepheid.errors import NotSupportedYet
 from cepheid.execution.spark.chain_meaning import check_chain, spark_is_ansi
 from cepheid.execution.spark.chain_processor import ChainProcessor, ChainTask
+from cepheid.execution.spark.clock import Clock, find_clock
 from cepheid.execution.spark.direct_ingest import DirectInput, find_parquet_stream, make_reader
-from cepheid.execution.spark.engine_stage import record_stage, run_stateful, with_watermark
-from cepheid.execution.spark.envelopes import ENVELOPE_SCHEMA, make_packer
+from cepheid.execution.spark.engine_stage import Stage, record_stage, run_stateful, with_watermark
+from cepheid.execution.spark.envelopes import ENVELOPE_SCHEMA, Packing, make_packer
 from cepheid.execution.spark.schemas import arrow_schema, number_columns, quote_name
-from cepheid.execution.spark.stage_guard import add_guard
 from cepheid.execution.spark.watermarks import read_delay
 from cepheid.graph.column_origin import trace_columns
 from cepheid.graph.node import EngineNode
@@ -51,16 +50,24 @@ def run_chain_on_stream(
     keys = find_chain_keys(lower, vertex, schemas).columns
     lateness_us = max(read_delay(frames[name], column) for name, column in times.items())
     groups = settings.key_groups if keys else 1
-    record = record_stage(graph, vertex, groups)
-    task = ChainTask(place_by_nature(lower, SPARK_STREAMS.native), schemas, lateness_us, record)
-    cells = task.open_query().schema
+    direct = {name: find_parquet_stream(frames[name]) for name in times}
+    through_jvm = [frames[name] for name, stream in direct.items() if stream is None]
+    clock = find_clock(through_jvm) if through_jvm else Clock.ENVELOPES
+    placed, record = place_by_nature(lower, SPARK_STREAMS.native), record_stage(graph, vertex, groups)
+    task = ChainTask(placed, schemas, lateness_us, record, list(times.values()), clock)
     packed: DataFrame | None = None
     for port, (name, time) in enumerate(times.items()):
-        packing = Packing(port, groups, list(keys.get(name, ())), time, lateness_us)
-        envelopes = _pack(frames[name], read[name], schemas[name], packing)
+        how = Packing(port, tuple(keys.get(name, ())), groups, time)
+        stream = direct[name]
+        if stream is None:
+            picked = number_columns(frames[name].select(*map(quote_name, read[name])))
+            envelopes = picked.mapInArrow(make_packer(how, schemas[name]), ENVELOPE_SCHEMA)
+        else:
+            reader = make_reader(DirectInput(stream, read[name], [], time), schemas[name], how)
+            envelopes = with_watermark(stream.files(frames[name]).mapInArrow(reader, ENVELOPE_SCHEMA), lateness_us)
         packed = envelopes if packed is None else packed.union(envelopes)
     assert packed is not None, "a chain reads streams"
-    return run_stateful(packed, ChainProcessor(task), cells, vertex, record)
+    return run_stateful(packed, ChainProcessor(task), Stage(vertex, record, clock, task.open_query().schema))
 
 
 def _take_below(graph: QueryGraph, vertex: str) -> QueryGraph:
@@ -94,24 +101,3 @@ def _find_times(graph: QueryGraph) -> dict[str, str]:
 def _columns_read(graph: QueryGraph, stream: str, known: list[str]) -> list[str]:
     (source,) = [vertex for vertex, node in graph.vertices.items() if isinstance(node, Source) and node.name == stream]
     return source_columns(graph, source, known)
-
-
-@dataclass(frozen=True)
-class Packing:
-    """How the events of a stream go into envelopes."""
-
-    port: int
-    groups: int
-    keys: list[str]
-    time: str
-    delay_us: int
-
-
-def _pack(frame: DataFrame, columns: list[str], schema: pa.Schema, how: Packing) -> DataFrame:
-    stream = find_parquet_stream(frame)
-    if stream is not None:
-        reader = make_reader(DirectInput(stream, columns, [], how.time), schema, how.port, how.groups, how.keys)
-        return with_watermark(stream.files(frame).mapInArrow(add_guard(reader), ENVELOPE_SCHEMA), how.delay_us)
-    picked = frame.select(*map(quote_name, columns))
-    packer = make_packer(how.port, how.groups, how.keys, schema, how.time)
-    return number_columns(picked).mapInArrow(add_guard(packer), ENVELOPE_SCHEMA)

@@ -18,14 +18,13 @@ from urllib.parse import unquote, urlparse
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pyspark import TaskContext
 from pyspark.sql import DataFrame
 
 from cepheid.event_time import newest_time
 from cepheid.execution.embedded.relations import run_relational
-from cepheid.execution.spark.envelopes import MOST_ROWS, Packer, pack_table
+from cepheid.execution.spark.envelopes import MOST_ROWS, Packer, Packing, first_sequence, pack_table
+from cepheid.execution.spark.plain_errors import TellPlainly
 from cepheid.execution.spark.schemas import arrow_schema
-from cepheid.execution.spark.stage_guard import guard_envelope
 from cepheid.graph.column_origin import trace_column
 from cepheid.graph.node import PlanNode
 from cepheid.graph.operators import Filter, Project, Source
@@ -142,25 +141,21 @@ def mean_the_same(nodes: list[PlanNode], schema: pa.Schema) -> bool:
     return True
 
 
-def make_reader(direct: DirectInput, layout: pa.Schema, port: int, groups: int, keys: list[str]) -> Packer:
+def make_reader(direct: DirectInput, layout: pa.Schema, how: Packing) -> Packer:
     """A function for mapInArrow: names of files in, envelopes out."""
     stream, nodes = direct.stream, direct.nodes
     schema = pa.schema([stream.schema.field(name) for name in direct.columns])
 
     def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        context = TaskContext.get()
-        sequence = (context.partitionId() if context else 0) << 32
         paths = [path for batch in batches for path in batch.column("path").to_pylist()]
-        for table in (part for path in paths for part in read_parquet(path, schema)):
-            newest = newest_time(table.column(direct.time))  # events that are filtered out move time on as well
-            events = table
-            for node in nodes:
-                events = run_relational(node, [events])
-            if not len(events):
-                yield guard_envelope(newest)
-                continue
-            yield pack_table(events.cast(layout), port, groups, keys, sequence, newest)
-            sequence += 1
+        tables = (part for path in paths for part in read_parquet(path, schema))
+        with TellPlainly():
+            for sequence, table in enumerate(tables, first_sequence()):
+                newest = newest_time(table.column(direct.time))  # events that are filtered out move time on as well
+                events = table
+                for node in nodes:
+                    events = run_relational(node, [events])
+                yield pack_table(events.cast(layout), how, sequence, newest)
 
     return read
 

@@ -1,39 +1,39 @@
 """A stateful vertex of ours on Spark: events go to engines in Python workers, cells come back.
 
-    pack into envelopes ─▶ group by key group ─▶ engines ─▶ cells
+    pack into envelopes ─▶ group by share of the keys ─▶ engines ─▶ cells
 
-Over whole tables each key group is run once, from its first event to the end.  On a stream the engines' state lives in
-Spark's state store, and the watermark is the horizon.
+Over whole tables each key group is run once, from its first event to the end.  On a stream each state partition of
+Spark has one engine, which serves a share of the key groups (key_groups.py); its state lives in Spark's state store.
 """
 
 from __future__ import annotations
 
-import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import reduce
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, Observation, SparkSession
+from pyspark.sql import DataFrame, Observation
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor
 from pyspark.sql.types import TimestampType
 
-from cepheid.errors import IdlePartitionsWarning, NotSupportedYet
+from cepheid.errors import NotSupportedYet
 from cepheid.event_time import BEGINNING
 from cepheid.execution.blob import read_table_bytes
 from cepheid.execution.engine import Engine
 from cepheid.execution.engine_identity import identify_engine
+from cepheid.execution.spark.clock import Clock, find_clock
 from cepheid.execution.spark.direct_ingest import DirectInput, find_direct_input, make_reader
 from cepheid.execution.spark.engine_warm_up import ensure_engine
-from cepheid.execution.spark.envelopes import ENVELOPE_SCHEMA, make_packer, open_envelopes
+from cepheid.execution.spark.envelopes import ENVELOPE_SCHEMA, Packing, make_packer, open_envelopes
 from cepheid.execution.spark.plain_errors import TellPlainly
 from cepheid.execution.spark.processor import COUNTED, OUTPUT_SCHEMA, EngineProcessor, EngineTask
 from cepheid.execution.spark.query_start import MARK, mark_stage, watch_starts
 from cepheid.execution.spark.rejections import watch_rejections
 from cepheid.execution.spark.schemas import arrow_schema, number_columns
-from cepheid.execution.spark.stage_guard import add_guard
 from cepheid.execution.spark.stage_record import StageRecord
 from cepheid.execution.spark.watermarks import WATERMARK, read_delay
 from cepheid.execution.spark.worker_python import runs_here
@@ -56,7 +56,9 @@ def run_engines_on_batch(
     watched = [watch_rejections(frame, node.order) for frame in inputs]
     observations += [observation for _, observation in watched]
     frames = [frame for frame, _ in watched]
-    packers = [make_packer(port, settings.key_groups, name_keys(node), each) for port, each in enumerate(schemas)]
+    groups = settings.key_groups if name_keys(node) else 1
+    ways = [Packing(port, name_keys(node), groups, whole=True) for port in range(len(schemas))]
+    packers = [make_packer(how, schema) for how, schema in zip(ways, schemas, strict=True)]
     packed = _union([number_columns(f).mapInArrow(p, ENVELOPE_SCHEMA) for f, p in zip(frames, packers, strict=True)])
     return packed.groupBy("label").applyInArrow(_make_runner(node, schemas, cells), from_arrow_schema(cells))
 
@@ -70,20 +72,15 @@ def _union(envelopes: list[DataFrame]) -> DataFrame:
     return reduce(DataFrame.union, envelopes)
 
 
-def name_keys(node: EngineNode) -> list[str]:
+def name_keys(node: EngineNode) -> tuple[str, ...]:
     """The columns of its layout that key groups are made of."""
-    return [f"_key{number}" for number in range(node.split)]
+    return tuple(f"_key{number}" for number in range(node.split))
 
 
 def _pack_all(node: EngineNode, inputs: list[DataFrame], schemas: list[pa.Schema], groups: int) -> DataFrame:
     """Envelopes of events that come through the JVM."""
-    packers = [make_packer(port, groups, name_keys(node), schema) for port, schema in enumerate(schemas)]
-    return _union(
-        [
-            number_columns(frame).mapInArrow(add_guard(packer), ENVELOPE_SCHEMA)
-            for frame, packer in zip(inputs, packers, strict=True)
-        ]
-    )
+    packers = [make_packer(Packing(port, name_keys(node), groups), schema) for port, schema in enumerate(schemas)]
+    return _union([number_columns(f).mapInArrow(p, ENVELOPE_SCHEMA) for f, p in zip(inputs, packers, strict=True)])
 
 
 def _read_all(
@@ -92,9 +89,8 @@ def _read_all(
     """Envelopes straight from files."""
     packed = []
     for port, (frame, reading, delay) in enumerate(zip(inputs, direct, delays_us, strict=True)):
-        reader = make_reader(reading, arrow_schema(frame), port, groups, name_keys(node))
-        envelopes = reading.stream.files(frame).mapInArrow(add_guard(reader), ENVELOPE_SCHEMA)
-        packed.append(with_watermark(envelopes, delay))
+        reader = make_reader(reading, arrow_schema(frame), Packing(port, name_keys(node), groups))
+        packed.append(with_watermark(reading.stream.files(frame).mapInArrow(reader, ENVELOPE_SCHEMA), delay))
     return _union(packed)
 
 
@@ -113,6 +109,7 @@ def _make_runner(node: EngineNode, schemas: list[pa.Schema], cells: pa.Schema) -
             envelopes.column("sequence").to_pylist(),
             envelopes.column("payload").to_pylist(),
             schemas,
+            ["_time"] * len(schemas),
         )
         ensure_engine(node, schemas)
         with TellPlainly():
@@ -146,14 +143,14 @@ def run_engines_on_stream(
     found = [find_direct_input(graph, feed, frames) for feed in graph.inputs(vertex)]
     direct = [reader for reader in found if reader is not None]
     if len(direct) == len(inputs):
-        packed = _read_all(node, inputs, direct, delays_us, groups)
+        packed, clock = _read_all(node, inputs, direct, delays_us, groups), Clock.ENVELOPES
     else:
-        packed = _pack_all(node, inputs, schemas, groups)
-    record = record_stage(graph, vertex, groups)
+        packed, clock = _pack_all(node, inputs, schemas, groups), find_clock(inputs)
+    stage = Stage(vertex, record_stage(graph, vertex, groups), clock, cells)
     identity = identify_engine(graph, [vertex])
-    task = EngineTask(node, schemas, delays_us, identity, name_columns(graph, vertex), record)
+    task = EngineTask(node, schemas, delays_us, identity, name_columns(graph, vertex), stage.record, clock)
     settled = {name: max(delays_us) // 1000 for name in find_settled_times(graph, vertex)}
-    return run_stateful(packed, EngineProcessor(task), cells, vertex, record, settled)
+    return run_stateful(packed, EngineProcessor(task), stage, settled)
 
 
 def record_stage(graph: QueryGraph, vertex: str, groups: int) -> StageRecord:
@@ -161,51 +158,45 @@ def record_stage(graph: QueryGraph, vertex: str, groups: int) -> StageRecord:
     return StageRecord(graph.digests[vertex], f"{vertex}: {graph.vertices[vertex].describe()}", groups)
 
 
+@dataclass(frozen=True)
+class Stage:
+    """A stateful vertex on a stream: what the checkpoint keeps of it, how it knows the time, what comes out."""
+
+    vertex: str
+    record: StageRecord
+    clock: Clock
+    cells: pa.Schema
+
+
 def run_stateful(
-    packed: DataFrame,
-    processor: StatefulProcessor,
-    cells: pa.Schema,
-    vertex: str,
-    record: StageRecord,
-    settled: Mapping[str, int] | None = None,
+    packed: DataFrame, processor: StatefulProcessor, stage: Stage, settled: Mapping[str, int] | None = None
 ) -> DataFrame:
     """Envelopes through a processor of ours; the plan says whose stage it is.
 
     settled: columns for which the horizon is a watermark, with its delay in milliseconds."""
     watch_starts(packed.sparkSession)
-    stage = packed.groupBy("label").transformWithStateInPandas(
+    answers = packed.groupBy("label").transformWithStateInPandas(
         statefulProcessor=processor,
         outputStructType=OUTPUT_SCHEMA,
         outputMode="append",
-        timeMode="eventTime",  # Spark calls groups that wait as soon as the watermark moves, and only then
+        # with eventTime Spark calls shares that wait as soon as the watermark moves, in a batch without data
+        timeMode="none" if stage.clock is Clock.ENVELOPES else "eventTime",
     )
-    counted = stage.observe(
-        name_counts(f"cepheid {vertex} {record.digest}"), *(F.sum(each).alias(each) for each in COUNTED)
+    counted = answers.observe(
+        name_counts(f"cepheid {stage.vertex} {stage.record.digest}"), *(F.sum(each).alias(each) for each in COUNTED)
     )
-    marked = counted.select(mark_stage(F.col("payload"), record))
-    schema = from_arrow_schema(cells)
+    marked = counted.select(mark_stage(F.col("payload"), stage.record, stage.clock))
+    schema = from_arrow_schema(stage.cells)
     for field in schema.fields:
         if settled and field.name in settled and isinstance(field.dataType, TimestampType):
             field.metadata = {WATERMARK: settled[field.name]}
-    return marked.mapInArrow(_make_unpacker(cells), schema)
+    return marked.mapInArrow(_make_unpacker(stage.cells), schema)
 
 
 def name_counts(name: str) -> str:
     """A name of its own, since one stage may stand in a plan twice: the second is called so."""
     _named[name] += 1
     return name if _named[name] == 1 else f"{name} ({_named[name]})"
-
-
-def warn_idle_partitions(spark: SparkSession, key_groups: int) -> None:
-    """Spark's default of 200 partitions means 200 state stores, most of them empty."""
-    partitions = int(spark.conf.get("spark.sql.shuffle.partitions") or 1)
-    if partitions > key_groups:
-        warnings.warn(
-            f"spark.sql.shuffle.partitions is {partitions}, but there are {key_groups} key groups: most partitions "
-            f"will be idle, and a checkpoint keeps their number; set it to a divisor of {key_groups} first",
-            IdlePartitionsWarning,
-            stacklevel=4,
-        )
 
 
 def _make_unpacker(cells: pa.Schema) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:

@@ -1,46 +1,74 @@
-"""Envelopes: many events of one key group as one Arrow blob.
+"""Envelopes: many events of one share of the keys as one Arrow blob.
 
-Spark hands rows to Python one by one and groups them in plain Python; a blob per key group and batch turns that
-cost per event into a cost per blob.  An envelope also tells the newest time among all events it was packed
-with, of whatever group, so that time goes on for groups with few events.
+Spark hands rows to Python one by one and groups them in plain Python; a blob per share and batch turns that cost per
+event into a cost per blob.  An envelope also tells the newest time among all events it was packed with, of whatever
+share; on a stream every share gets one, with events or without, so that all know how far time has come.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from itertools import pairwise
+from operator import itemgetter
 
 import numpy as np
 import pyarrow as pa
 from pyspark import TaskContext
 
-from cepheid.event_time import newest_time
+from cepheid.event_time import find_span, newest_time
 from cepheid.execution.blob import read_table_bytes, write_table
-from cepheid.execution.spark.key_groups import choose_labels
+from cepheid.execution.spark.key_groups import choose_labels, share_groups
+from cepheid.execution.spark.plain_errors import TellPlainly
 from cepheid.kernel.key_hash import group_keys
 
 ENVELOPE_SCHEMA = "label int, port int, sequence long, newest long, payload binary"
 MOST_ROWS = 1_000_000  # events gathered before they are packed
+TASK = 1 << 32  # sequences of one task lie together
+STATE_PARTITIONS = ("spark.sql.streaming.internal.stateStore.partitions", "spark.sql.shuffle.partitions")
 
 Packer = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
 
-def make_packer(port: int, groups: int, keys: list[str], schema: pa.Schema, time: str = "_time") -> Packer:
+@dataclass(frozen=True, slots=True)
+class Packing:
+    """How events of an input go into envelopes.  keys: the columns that tell the key group, of which there are
+    `groups`; time: the one that tells how far time has come.  whole: of a table, where each group is a share; else of a
+    stream, which has as many shares as Spark has partitions of state."""
+
+    port: int
+    keys: tuple[str, ...]
+    groups: int
+    time: str = "_time"
+    whole: bool = False
+
+    def count_shares(self) -> int:
+        """How many shares there are, in a task of Spark's: it tells tasks the settings that the checkpoint fixed."""
+        context = TaskContext.get()
+        if self.whole or context is None:
+            return self.groups
+        told = (context.getLocalProperty(name) for name in STATE_PARTITIONS)
+        return next(int(partitions) for partitions in told if partitions)
+
+
+def make_packer(how: Packing, schema: pa.Schema) -> Packer:
     """A function for mapInArrow: events with the columns of `schema`, whatever they are called, in, envelopes out.
 
     The types are those of the schema, too: Spark labels times with the zone of the session, envelopes with UTC.
-    keys, time: the columns of `schema` that tell the key group, and how far time has come.
     """
 
     def pack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        context = TaskContext.get()
-        sequence = (context.partitionId() if context else 0) << 32
-        for table in _gather(batches):
-            events = table.rename_columns(schema.names).cast(schema)
-            yield pack_table(events, port, groups, keys, sequence, newest_time(events.column(time)))
-            sequence += 1
+        with TellPlainly():
+            for place, table in enumerate(_gather(batches), first_sequence()):
+                events = table.rename_columns(schema.names).cast(schema)
+                yield pack_table(events, how, place, newest_time(events.column(how.time)))
 
     return pack
+
+
+def first_sequence() -> int:
+    context = TaskContext.get()
+    return (context.partitionId() if context else 0) * TASK
 
 
 def _gather(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
@@ -56,39 +84,59 @@ def _gather(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
         yield pa.Table.from_batches(waiting)
 
 
-def pack_table(events: pa.Table, port: int, groups: int, keys: list[str], sequence: int, newest: int) -> pa.RecordBatch:
-    """One envelope per group that has events, each keeping the order of its events."""
-    if keys:
-        columns = [events.column(name) for name in keys]
-        group = group_keys(columns, len(events), groups).astype(np.int16 if groups < 2**15 else np.int32)
+def pack_table(events: pa.Table, how: Packing, sequence: int, newest: int) -> pa.RecordBatch:
+    """One envelope per share, each keeping the order of its events; of a table, only for shares that have events."""
+    count = how.count_shares()
+    share_of = share_groups(how.groups, count).astype(np.int16 if count < 2**15 else np.int32)
+    shares = np.unique(share_of)
+    if how.keys and len(shares) > 1:
+        columns = [events.column(name) for name in how.keys]
+        share = share_of[group_keys(columns, len(events), how.groups)]
+        order = np.argsort(share, kind="stable")
+        events, share = events.take(pa.array(order)), share[order]
     else:
-        group = np.zeros(len(events), dtype=np.int16)  # no keys: all events belong together
-    present = np.flatnonzero(np.bincount(group, minlength=1))
-    if len(present) > 1:
-        order = np.argsort(group, kind="stable")
-        events, group = events.take(pa.array(order)), group[order]
+        share = np.zeros(len(events), dtype=share_of.dtype)  # all events belong together
     events = events.combine_chunks()
-    bounds = np.searchsorted(group, [*present, groups])
-    labels = choose_labels(groups)
-    payloads = [write_table(events.slice(begin, end - begin)) for begin, end in pairwise(bounds)]
+    bounds = np.searchsorted(share, [*shares, count])
+    labels = choose_labels(count)
+    rows = [
+        (labels[number], write_table(events.slice(begin, end - begin)) if end > begin else None)
+        for number, (begin, end) in zip(shares, pairwise(bounds), strict=True)
+        if end > begin or not how.whole
+    ]
     return pa.RecordBatch.from_arrays(
         [
-            pa.array([labels[number] for number in present], pa.int32()),
-            pa.array([port] * len(present), pa.int32()),
-            pa.array([sequence] * len(present), pa.int64()),
-            pa.array([newest] * len(present), pa.int64()),
-            pa.array(payloads, pa.binary()),
+            pa.array([label for label, _ in rows], pa.int32()),
+            pa.array([how.port] * len(rows), pa.int32()),
+            pa.array([sequence] * len(rows), pa.int64()),
+            pa.array([newest] * len(rows), pa.int64()),
+            pa.array([payload for _, payload in rows], pa.binary()),
         ],
         names=["label", "port", "sequence", "newest", "payload"],
     )
 
 
 def open_envelopes(
-    ports: list[int], sequences: list[int], payloads: list[bytes], schemas: list[pa.Schema]
+    ports: list[int], sequences: list[int], payloads: list[bytes | None], schemas: list[pa.Schema], times: list[str]
 ) -> list[pa.Table]:
-    """One table per port, envelopes in the order in which they were packed."""
-    order = sorted(range(len(ports)), key=sequences.__getitem__)
-    tables: list[list[pa.Table]] = [[schema.empty_table()] for schema in schemas]
-    for place in order:
-        tables[ports[place]].append(read_table_bytes(payloads[place]))
-    return [pa.concat_tables(parts) for parts in tables]
+    """One table per port, envelopes in the order in which they were packed, task by task.  times: of each port, the
+    column that tells time."""
+    found: list[dict[int, list[tuple[int, pa.Table]]]] = [{} for _ in schemas]
+    for port, sequence, payload in zip(ports, sequences, payloads, strict=True):
+        if payload is not None:
+            found[port].setdefault(sequence // TASK, []).append((sequence, read_table_bytes(payload)))
+    return [_line_up(tasks, schema, time) for tasks, schema, time in zip(found, schemas, times, strict=True)]
+
+
+def _line_up(tasks: dict[int, list[tuple[int, pa.Table]]], schema: pa.Schema, time: str) -> pa.Table:
+    read = [pa.concat_tables([table for _, table in sorted(tasks[task], key=itemgetter(0))]) for task in sorted(tasks)]
+    return pa.concat_tables([schema.empty_table(), *_put_in_order(read, time)])
+
+
+def _put_in_order(tables: list[pa.Table], time: str) -> list[pa.Table]:
+    """Files that follow each other in time are read by tasks that need not; put right whole, they need no sorting.
+    Tables whose times overlap stay as they are: events of one time keep the order in which they came."""
+    spans = [find_span(table.column(time)) for table in tables] if len(tables) > 1 else []
+    order = sorted(range(len(spans)), key=spans.__getitem__)
+    apart = all(spans[before][1] < spans[after][0] for before, after in pairwise(order))
+    return [tables[place] for place in order] if spans and apart else tables

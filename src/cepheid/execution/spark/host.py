@@ -21,7 +21,7 @@ from cepheid.errors import InvalidInput, NotSupportedYet
 from cepheid.execution.interpret import interpret
 from cepheid.execution.lookup.database import read_database_schema
 from cepheid.execution.spark.chain_stage import run_chain_on_stream
-from cepheid.execution.spark.engine_stage import run_engines_on_batch, run_engines_on_stream, warn_idle_partitions
+from cepheid.execution.spark.engine_stage import run_engines_on_batch, run_engines_on_stream
 from cepheid.execution.spark.lookup_stage import run_lookup
 from cepheid.execution.spark.native_window import run_native_window
 from cepheid.execution.spark.netted_changes import run_changes
@@ -101,8 +101,6 @@ def run_on_spark(query: Query | Mapping[str, Query], given: SparkInputs, setting
     compilation = compile_on_spark(query, given)
     if streaming:
         check_bounded(compilation, settings.strict)
-        if compilation.placed.at_engines():
-            warn_idle_partitions(frames[streaming[0]].sparkSession, settings.key_groups)
     with placed_at_order(compilation), own_python(next(iter(frames.values())).sparkSession):
         host = SparkHost(compilation.placed, given, settings)
         (answer,) = interpret(

@@ -1,30 +1,40 @@
-"""What key groups are called.
+"""Key groups, the shares of them that engines serve, and what shares are called.
 
-State of a group goes to the partition that Spark's own hash of its *label* says: labels are chosen so that these
-hashes are all different modulo the number of groups, and every number of partitions that divides it is used
-evenly.
+    key ─hash─▶ key group (fixed for the life of a checkpoint) ─▶ share: one for each state partition of Spark
+
+Each engine serves all groups of its share, so a batch costs one call, one get and one put for each partition, however
+many groups there are.  The state of a share goes to the partition that Spark's own hash of its *label* says: labels are
+chosen so that every partition gets exactly one.
 """
 
 from __future__ import annotations
 
 from functools import cache
 
+import numpy as np
+import numpy.typing as npt
+
 _MASK = 0xFFFFFFFF
 
 
 @cache
-def choose_labels(groups: int) -> tuple[int, ...]:
-    """One label per group, with different hashes modulo `groups`."""
+def choose_labels(shares: int) -> tuple[int, ...]:
+    """One label per share, with different hashes modulo `shares`."""
     found: dict[int, int] = {}
     label = 0
-    while len(found) < groups:
-        found.setdefault(hash_label(label) % groups, label)
+    while len(found) < shares:
+        found.setdefault(hash_label(label) % shares, label)
         label += 1
-    return tuple(found[place] for place in range(groups))
+    return tuple(found[place] for place in range(shares))
+
+
+def share_groups(groups: int, shares: int) -> npt.NDArray[np.int64]:
+    """int64[groups], ascending: to which share each group belongs; they differ by one group at most."""
+    return np.arange(groups, dtype=np.int64) * shares // groups
 
 
 def hash_label(label: int) -> int:
-    """Spark's murmur3 of an int with seed 42, as an unsigned number."""
+    """Spark's murmur3 of an int with seed 42, as a signed number."""
     mixed = (label * 0xCC9E2D51) & _MASK
     mixed = ((mixed << 15) | (mixed >> 17)) & _MASK
     mixed = (mixed * 0x1B873593) & _MASK
@@ -35,9 +45,5 @@ def hash_label(label: int) -> int:
     for shift, factor in ((16, 0x85EBCA6B), (13, 0xC2B2AE35)):
         state ^= state >> shift
         state = (state * factor) & _MASK
-    return _signed_mod(state ^ (state >> 16))
-
-
-def _signed_mod(unsigned: int) -> int:
-    """Spark takes the hash as a signed number and then a positive remainder; 2**32 keeps both for powers of two."""
-    return unsigned - 2**32 if unsigned >= 2**31 else unsigned
+    mixed = state ^ (state >> 16)
+    return mixed - 2**32 if mixed >= 2**31 else mixed

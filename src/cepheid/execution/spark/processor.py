@@ -1,10 +1,10 @@
-"""The stateful stage of a stream on Spark: one call per key group and micro-batch.
+"""The stateful stage of a stream on Spark: one call per state partition and micro-batch.
 
-    index     ValueState    what is needed of each segment (state_segments.py), and a version
+    index     ValueState    what is needed of each segment (state_segments.py), a version, and to whom it belongs
     segments  MapState      number -> events
     late      MapState      batch -> events that came too late; kept in the checkpoint
 
-A worker process keeps the engines it has served.  Spark gives no promise that the same worker serves a group
+A worker process keeps the engines it has served.  Spark gives no promise that the same worker serves a share
 again, so an engine is trusted only if its version is the one in the store; otherwise it is read back.
 """
 
@@ -24,11 +24,11 @@ from cepheid.event_time import BEGINNING
 from cepheid.execution.blob import read_blob, write_table
 from cepheid.execution.engine import Engine, name_events
 from cepheid.execution.engine_identity import EngineIdentity
+from cepheid.execution.spark.clock import Clock
 from cepheid.execution.spark.engine_warm_up import ensure_engine
 from cepheid.execution.spark.envelopes import open_envelopes
 from cepheid.execution.spark.plain_errors import TellPlainly
-from cepheid.execution.spark.stage_guard import GUARD, check_guard
-from cepheid.execution.spark.stage_record import StageRecord
+from cepheid.execution.spark.stage_record import StageRecord, check_stages, read_stage
 from cepheid.execution.state_segments import StoredState, load_state, plan_change
 from cepheid.graph.node import EngineNode
 
@@ -42,7 +42,7 @@ _engines: dict[tuple[str, int], tuple[str, Engine, StoredState]] = {}
 @dataclass(frozen=True)
 class EngineTask:
     """What the workers are told: the vertex, its inputs and their delays, under what its state is kept, what users call
-    its columns, and what the checkpoint keeps of it."""
+    its columns, what the checkpoint keeps of it, and how it knows the time."""
 
     node: EngineNode
     schemas: list[pa.Schema]
@@ -50,13 +50,14 @@ class EngineTask:
     identity: EngineIdentity
     names: dict[str, str]
     record: StageRecord
+    clock: Clock
 
     def make_engine(self) -> Engine:
         return Engine([self.node], self.schemas, identity=self.identity, delays_us=self.delays_us)
 
 
 class EngineProcessor(StatefulProcessor):
-    """Runs one stateful vertex for the key groups of a partition."""
+    """Runs one stateful vertex for the share of the keys that a partition has."""
 
     def __init__(self, task: EngineTask) -> None:
         self._task = task
@@ -70,26 +71,15 @@ class EngineProcessor(StatefulProcessor):
         self._digest = " ".join(self._task.identity.digests)
 
     def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[pd.DataFrame]:
-        if key[0] == GUARD:
-            with TellPlainly():
-                check_guard(self._index, self._task.record)
-            return
-        ports: list[int] = []
-        sequences: list[int] = []
-        payloads: list[bytes] = []
-        newest: list[int] = []
-        for frame in rows:
-            newest += frame["newest"].tolist()
-            ports += frame["port"].tolist()
-            sequences += frame["sequence"].tolist()
-            payloads += frame["payload"].tolist()
-        tables = open_envelopes(ports, sequences, payloads, self._schemas)
+        ports, sequences, payloads, newest = read_envelopes(rows)
         with TellPlainly():
-            answer = self._run(int(key[0]), tables, timerValues, find_newest(ports, newest, len(self._schemas)))
+            tables = open_envelopes(ports, sequences, payloads, self._schemas, ["_time"] * len(self._schemas))
+            told = find_newest(ports, newest, len(self._schemas)) if self._task.clock < Clock.WATERMARK else []
+            answer = self._run(int(key[0]), tables, timerValues, told)
         yield answer
 
     def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[pd.DataFrame]:
-        """Nothing came for this group, but time went on: what waited may be settled now."""
+        """Nothing came for this share, but time went on: what waited may be settled now."""
         empty = [schema.empty_table() for schema in self._schemas]
         with TellPlainly():
             answer = self._run(int(key[0]), empty, timerValues, [])
@@ -98,28 +88,29 @@ class EngineProcessor(StatefulProcessor):
     def close(self) -> None:
         pass
 
-    def _run(self, group: int, tables: list[pa.Table], timer_values: Any, newest: list[int]) -> pd.DataFrame:
+    def _run(self, share: int, tables: list[pa.Table], timer_values: Any, newest: list[int]) -> pd.DataFrame:
         ensure_engine(self._task.node, self._schemas)
-        engine, stored, header = self._load(group)
+        engine, stored, header = self._load(share)
         before = engine.counts.as_dict()
         for port, time in enumerate(newest):
             engine.gate.see(port, [time])
         (cells,) = engine.push(tables, read_horizon(timer_values.getCurrentWatermarkInMs()))
         self._keep_late(engine)
-        self._save(group, engine, stored, header.get("timer"), timer_values)
+        self._save(share, engine, stored, header.get("timer"), timer_values)
         after = engine.counts.as_dict()
         changes = {name: [after[name] - before[name]] for name in COUNTED}
         payload = write_table(cells) if len(cells) else None
         return pd.DataFrame({**changes, "payload": pd.Series([payload], dtype="object")})
 
-    def _load(self, group: int) -> tuple[Engine, StoredState, dict[str, Any]]:
+    def _load(self, share: int) -> tuple[Engine, StoredState, dict[str, Any]]:
         """The engine as the store tells it, from this process's memory if that is the same."""
         stored_index = self._index.get() if self._index.exists() else None
         if stored_index is None:
             return self._task.make_engine(), StoredState(), {}
         index = bytes(stored_index[0])
         header, _ = read_blob(index)
-        cached = _engines.pop((self._digest, group), None)
+        check_stages([read_stage(header["stage"])], [self._task.record], "the checkpoint")
+        cached = _engines.pop((self._digest, share), None)
         if cached is not None and cached[0] == header["version"]:
             return cached[1], cached[2], header
         engine = self._task.make_engine()
@@ -131,10 +122,11 @@ class EngineProcessor(StatefulProcessor):
         assert value is not None, f"segment {number} is in the store"
         return bytes(value[0])
 
-    def _save(self, group: int, engine: Engine, stored: StoredState, old_timer: int | None, timer_values: Any) -> None:
-        timer = timer_of_waiting(timer_values) if engine.is_waiting() else None
+    def _save(self, share: int, engine: Engine, stored: StoredState, old_timer: int | None, timer_values: Any) -> None:
+        timer = timer_of_waiting(self._task.clock, timer_values) if engine.is_waiting() else None
         version = uuid.uuid4().hex
-        change, stored = plan_change(engine, stored, {"version": version, "timer": timer})
+        extra = {"version": version, "timer": timer, "stage": self._task.record.as_dict()}
+        change, stored = plan_change(engine, stored, extra)
         for number, blob in change.puts.items():
             self._segments.updateValue((number,), (blob,))
         for number in change.deletes:
@@ -146,7 +138,7 @@ class EngineProcessor(StatefulProcessor):
             self._handle.registerTimer(timer)
         if len(_engines) >= MOST_CACHED:
             _engines.pop(next(iter(_engines)))
-        _engines[self._digest, group] = (version, engine, stored)
+        _engines[self._digest, share] = (version, engine, stored)
 
     def _keep_late(self, engine: Engine) -> None:
         if engine.late:
@@ -157,9 +149,21 @@ class EngineProcessor(StatefulProcessor):
             engine.late = []
 
 
-def timer_of_waiting(timer_values: Any) -> int:
-    """When a group that waits for time is to be called: as soon as the watermark has moved.  A timer at the watermark
-    would be called in the same batch, and what is set anew meanwhile would be lost."""
+def read_envelopes(rows: Iterator[pd.DataFrame]) -> tuple[list[int], list[int], list[bytes | None], list[int]]:
+    """Ports, sequences, payloads and newest times of all envelopes of a share."""
+    frames = list(rows)
+    ports, sequences, payloads, newest = (
+        [value for frame in frames for value in frame[name].tolist()]
+        for name in ("port", "sequence", "payload", "newest")
+    )
+    return ports, sequences, payloads, newest
+
+
+def timer_of_waiting(clock: Clock, timer_values: Any) -> int | None:
+    """When a share that waits for time is to be called: as soon as the watermark has moved, if that tells anything new.
+    A timer at the watermark would be called in the same batch, and what is set anew meanwhile would be lost."""
+    if clock is Clock.ENVELOPES:
+        return None
     return max(int(timer_values.getCurrentWatermarkInMs()), 0) + 1
 
 
@@ -171,8 +175,8 @@ def read_horizon(watermark_ms: int) -> int:
 def find_newest(ports: list[int], newest: list[int], count: int) -> list[int]:
     """The newest time of each of `count` inputs in this batch, BEGINNING where nothing came.
 
-    With it the gate is as far as Spark's watermark will be after the batch, or less; so rows are settled in the batch
-    that settles them, not one later.  The watermark speaks for streams that were silent.
+    With it the gate is as far as Spark's watermark will be after the batch; so rows are settled in the batch that
+    settles them, not one later.
     """
     return [
         max((time for port, time in zip(ports, newest, strict=True) if port == number), default=BEGINNING)

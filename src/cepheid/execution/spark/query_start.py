@@ -8,7 +8,7 @@
 
 Where a checkpoint lies is known only here, so the two methods of PySpark's writer are wrapped, once, when the first
 stream of ours is made.  Over Spark Connect neither the plan nor the checkpoint can be seen: there the settings stay in
-the session, and what belongs to whom is asked in the first batch (stage_guard.py).
+the session, and what belongs to whom is asked by the state itself, in the first batch.
 """
 
 # ruff: noqa: SLF001 (PySpark has no public way to a writer's options, nor to Scala's pairs)
@@ -26,6 +26,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from cepheid.errors import InvalidInput, NotSupportedYet
+from cepheid.execution.spark.clock import Clock
 from cepheid.execution.spark.stage_record import StageRecord, check_stages, read_stage
 from cepheid.execution.spark.watermarks import WATERMARK
 
@@ -36,15 +37,27 @@ STREAM_SETTINGS = {
     # commit what changed, not whole snapshots
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
 }
+PARTITIONS = "spark.sql.shuffle.partitions"
+EMPTY_BATCHES = "spark.sql.streaming.noDataMicroBatches.enabled"
 MARK = "cepheid"
+CLOCK = "cepheid clock"
+STATEFUL = {"TransformWithStateInPySpark", "TransformWithStateInPandas"}  # as Spark 4.0 calls it
+STATELESS = {"Project", "Filter", "SubqueryAlias", "View", "MapInArrow", "MapInPandas", "Union", "Generate"} | {
+    "CollectMetrics",
+    "LocalRelation",
+    "EventTimeWatermark",
+    "ResolvedHint",
+    "StreamingRelation",
+    "StreamingRelationV2",
+}
 RECORD_FILE = "cepheid/stages.json"
 
 _starting = threading.RLock()  # one at a time: the settings are the session's while a query starts
 
 
-def mark_stage(column: Column, record: StageRecord) -> Column:
+def mark_stage(column: Column, record: StageRecord, clock: Clock) -> Column:
     """A column above the stage that carries its record, which stays in every plan made of it."""
-    return column.alias(MARK, metadata={MARK: record.as_dict()})
+    return column.alias(MARK, metadata={MARK: record.as_dict(), CLOCK: int(clock)})
 
 
 def watch_starts(spark: SparkSession) -> None:
@@ -72,7 +85,7 @@ def _wrap_start(original: Callable[..., Any]) -> Callable[..., Any]:
         asked = {"queryname": bound.get("queryName"), **bound.get("options", {})}
         options = {key.lower(): str(value) for key, value in asked.items() if value is not None}
         _check_checkpoint(spark, {**_read_options(self._jwrite), **options}, stages)
-        with _settings_of_ours(spark):
+        with _settings_of_ours(spark, choose_settings(spark, plan, stages)):
             return original(self, *given, **named)
 
     start.starts_cepheid = True  # type: ignore[attr-defined]
@@ -99,14 +112,18 @@ def refuse_own_streams(frames: Mapping[str, DataFrame]) -> None:
 
 def find_stages(plan: Any) -> list[StageRecord]:
     """The records of our stages in a plan of the JVM, in the order in which Spark numbers them."""
+    return [read_stage(metadata[MARK]) for metadata in _find_marks(plan)]
+
+
+def _find_marks(plan: Any) -> list[dict[str, Any]]:
     found = []
     output = plan.output()
     if plan.nodeName() == "Project" and output.size() == 1 and output.head().name() == MARK:
         metadata = json.loads(output.head().metadata().json())
         if MARK in metadata:
-            found.append(read_stage(metadata[MARK]))
+            found.append(metadata)
     for child in _list(plan.children()):
-        found += find_stages(child)
+        found += _find_marks(child)
     return found
 
 
@@ -198,15 +215,44 @@ class CheckpointFiles:
             stream.close()
 
 
+def choose_settings(spark: SparkSession, plan: Any, stages: list[StageRecord]) -> dict[str, str]:
+    """What a new query with stages of ours runs with, whatever the session says.
+
+    Each state partition is a task and a state store of its own in every batch: more of them than cores, or than key
+    groups, only wait for each other.  (A checkpoint keeps the number that it began with.)
+    """
+    most = max(stage.key_groups for stage in stages)
+    cores = count_cores(spark)
+    chosen = {**STREAM_SETTINGS, PARTITIONS: str(min(int(spark.conf.get(PARTITIONS) or 200), most, cores))}
+    names = _name_nodes(plan)
+    alone = sum(name in STATEFUL for name in names) == len(stages) and STATELESS.issuperset({*names} - STATEFUL)
+    if alone and not any(metadata[CLOCK] for metadata in _find_marks(plan)):
+        chosen[EMPTY_BATCHES] = "false"  # nothing waits for a watermark
+    return chosen
+
+
+def count_cores(spark: SparkSession) -> int:
+    """How many tasks run at a time when all executors are there, as far as settings and executors tell."""
+    context = spark.sparkContext
+    conf = context.getConf()
+    each = int(conf.get("spark.executor.cores", "1") or 1)
+    executors = max(
+        int(conf.get(name, "0") or 0) for name in ("spark.executor.instances", "spark.dynamicAllocation.maxExecutors")
+    )
+    return max(context.defaultParallelism, each * executors, int(conf.get("spark.cores.max", "0") or 0))
+
+
+def _name_nodes(plan: Any) -> list[str]:
+    return [plan.nodeName(), *(name for child in _list(plan.children()) for name in _name_nodes(child))]
+
+
 @contextmanager
-def _settings_of_ours(spark: SparkSession) -> Iterator[None]:
+def _settings_of_ours(spark: SparkSession, ours: dict[str, str]) -> Iterator[None]:
     """A query copies the session's settings when it is started, and keeps the copy."""
     with _starting:
         known = spark._jsparkSession.sessionState().conf()
-        before: dict[str, str | None] = {
-            name: spark.conf.get(name) if known.contains(name) else None for name in STREAM_SETTINGS
-        }
-        for name, value in STREAM_SETTINGS.items():
+        before: dict[str, str | None] = {name: spark.conf.get(name) if known.contains(name) else None for name in ours}
+        for name, value in ours.items():
             if _must_set(name, before[name]):
                 spark.conf.set(name, value)
         try:
@@ -217,5 +263,5 @@ def _settings_of_ours(spark: SparkSession) -> Iterator[None]:
 
 
 def _must_set(name: str, chosen: str | None) -> bool:
-    """What users chose stays, except for a state store that cannot do it."""
-    return chosen is None or (name == STATE_STORE and "RocksDB" not in chosen)
+    """What users chose stays, but a state store that cannot do it and what follows from the plan."""
+    return chosen is None or name in (PARTITIONS, EMPTY_BATCHES) or (name == STATE_STORE and "RocksDB" not in chosen)

@@ -1,7 +1,7 @@
 """What a checkpoint says of the stages of ours in it, and whether a query may go on from there.
 
     stages of the query ─▶ StageRecord ─┬─▶ the plan ─▶ a file in the checkpoint   (query_start.py)
-                                        └─▶ the state of the stage itself          (stage_guard.py)
+                                        └─▶ the state of the stage itself          (processor.py)
 
 State is found by key group.  With another number of groups, or another query, Spark would look for it where it is not,
 find nothing, and go on: rows would be missing without a word.
