@@ -58,6 +58,12 @@ def test_what_does_not_belong_to_a_checkpoint_is_refused_at_start_without_data(s
     for change in (("50", "51"), ("> 12", "> 13")):
         with pytest.raises(SnapshotMismatch, match="belongs to another query"):
             stopped.run(PAIRS.replace(*change), lateness=ON_TIME)
+    record = Path(stopped.checkpoint) / RECORD_FILE
+    written = record.read_text()
+    record.write_text(written.replace('"format"', '"older"'))
+    with pytest.raises(SnapshotMismatch, match="another version of Cepheid"):
+        stopped.run(PAIRS, lateness=ON_TIME)
+    record.write_text(written)
     events = make_events(120, seed=1)
     stopped.feed(events.slice(60))
     stopped.run(PAIRS.replace("\n", "  \n"), lateness=ON_TIME)  # white space changes nothing

@@ -17,7 +17,7 @@ import pyarrow as pa
 from pyspark import TaskContext
 
 from cepheid.event_time import find_span, newest_time
-from cepheid.execution.blob import read_table_bytes, write_table
+from cepheid.execution.spark.handoff import read_payload, remove_earlier, write_payload
 from cepheid.execution.spark.key_groups import choose_labels, share_groups
 from cepheid.execution.spark.plain_errors import TellPlainly
 from cepheid.kernel.key_hash import group_keys
@@ -67,8 +67,12 @@ def make_packer(how: Packing, schema: pa.Schema) -> Packer:
 
 
 def first_sequence() -> int:
+    """Of the envelopes of this task, which is about to write them."""
     context = TaskContext.get()
-    return (context.partitionId() if context else 0) * TASK
+    task = context.partitionId() if context else 0
+    if task == 0:
+        remove_earlier()
+    return task * TASK
 
 
 def _gather(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
@@ -100,7 +104,7 @@ def pack_table(events: pa.Table, how: Packing, sequence: int, newest: int) -> pa
     bounds = np.searchsorted(share, [*shares, count])
     labels = choose_labels(count)
     rows = [
-        (labels[number], write_table(events.slice(begin, end - begin)) if end > begin else None)
+        (labels[number], write_payload(events.slice(begin, end - begin)) if end > begin else None)
         for number, (begin, end) in zip(shares, pairwise(bounds), strict=True)
         if end > begin or not how.whole
     ]
@@ -124,7 +128,7 @@ def open_envelopes(
     found: list[dict[int, list[tuple[int, pa.Table]]]] = [{} for _ in schemas]
     for port, sequence, payload in zip(ports, sequences, payloads, strict=True):
         if payload is not None:
-            found[port].setdefault(sequence // TASK, []).append((sequence, read_table_bytes(payload)))
+            found[port].setdefault(sequence // TASK, []).append((sequence, read_payload(payload)))
     return [_line_up(tasks, schema, time) for tasks, schema, time in zip(found, schemas, times, strict=True)]
 
 

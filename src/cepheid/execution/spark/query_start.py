@@ -25,9 +25,10 @@ from typing import Any
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-from cepheid.errors import InvalidInput, NotSupportedYet
+from cepheid.errors import InvalidInput, NotSupportedYet, SnapshotMismatch
 from cepheid.execution.spark.clock import Clock
-from cepheid.execution.spark.stage_record import StageRecord, check_stages, read_stage
+from cepheid.execution.spark.handoff import choose_folder
+from cepheid.execution.spark.stage_record import NEW_PLACE, StageRecord, check_stages, read_stage
 from cepheid.execution.spark.watermarks import WATERMARK
 
 STATE_STORE = "spark.sql.streaming.stateStore.providerClass"
@@ -51,6 +52,7 @@ STATELESS = {"Project", "Filter", "SubqueryAlias", "View", "MapInArrow", "MapInP
     "StreamingRelationV2",
 }
 RECORD_FILE = "cepheid/stages.json"
+FORMAT = 2  # of what the stages keep: 1 had an engine for each key group
 
 _starting = threading.RLock()  # one at a time: the settings are the session's while a query starts
 
@@ -175,11 +177,18 @@ def _check_checkpoint(spark: SparkSession, options: dict[str, str], stages: list
         return
     files = CheckpointFiles(spark, place)
     if not files.has_batches():  # nothing ever ran: whatever was meant to does not count
-        files.write(json.dumps({"stages": [stage.as_dict() for stage in stages]}))
+        files.write(json.dumps({"format": FORMAT, "stages": [stage.as_dict() for stage in stages]}))
         return
     text = files.read()
-    if text is not None:  # else it was started where we could not see it, and the first batch will ask
-        check_stages([read_stage(stage) for stage in json.loads(text)["stages"]], stages, f'the checkpoint "{place}"')
+    if text is None:  # it was started where we could not see it: the first batch will ask
+        return
+    stored = json.loads(text)
+    if stored.get("format") != FORMAT:
+        raise SnapshotMismatch(
+            f'the checkpoint "{place}" was written by another version of Cepheid, whose state this one cannot read',
+            hint=f"finish it with that version, {NEW_PLACE}",
+        )
+    check_stages([read_stage(stage) for stage in stored["stages"]], stages, f'the checkpoint "{place}"')
 
 
 class CheckpointFiles:
@@ -223,7 +232,11 @@ def choose_settings(spark: SparkSession, plan: Any, stages: list[StageRecord]) -
     """
     most = max(stage.key_groups for stage in stages)
     cores = count_cores(spark)
-    chosen = {**STREAM_SETTINGS, PARTITIONS: str(min(int(spark.conf.get(PARTITIONS) or 200), most, cores))}
+    chosen = {
+        **STREAM_SETTINGS,
+        **choose_folder(spark),
+        PARTITIONS: str(min(int(spark.conf.get(PARTITIONS) or 200), most, cores)),
+    }
     names = _name_nodes(plan)
     alone = sum(name in STATEFUL for name in names) == len(stages) and STATELESS.issuperset({*names} - STATEFUL)
     if alone and not any(metadata[CLOCK] for metadata in _find_marks(plan)):
