@@ -10,9 +10,9 @@ import pyarrow as pa
 from pyspark.errors import AnalysisException, ParseException, PySparkException
 from pyspark.logger import PySparkLogger
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.pandas.types import from_arrow_schema
 
 from cepheid.errors import InvalidInput, InvalidQuery
+from cepheid.execution.spark.capabilities import from_arrow_schema
 from cepheid.execution.spark.schemas import arrow_schema
 from cepheid.language.expressions.host_types import UTC_NAMES, SparkRules
 from cepheid.language.relations.sql_values import translate_text, write_query, write_sql

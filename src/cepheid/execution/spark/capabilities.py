@@ -1,0 +1,27 @@
+"""Where Spark 4.0, 4.1, 4.2 and 4.3 differ: asked of what is there, not of its version number, and here only.
+
+schemas ─▶ Arrow types     times in UTC have been asked for in two ways
+Arrow types ─▶ schemas     whether times without a zone stay so has had two defaults
+"""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql.pandas import types
+from pyspark.sql.types import StructType
+
+
+def to_arrow_schema(schema: StructType) -> pa.Schema:
+    """Times in UTC, whatever the session's zone."""
+    convert: Any = types.to_arrow_schema
+    if "timezone" in inspect.signature(convert).parameters:
+        return convert(schema, timezone="UTC")
+    return convert(schema, timestamp_utc=True)
+
+
+def from_arrow_schema(schema: pa.Schema) -> StructType:
+    """Times without a zone stay without one."""
+    return types.from_arrow_schema(schema, prefer_timestamp_ntz=True)
