@@ -37,9 +37,10 @@ from cepheid.settings import Settings
 
 
 def run_chain_on_stream(
-    graph: QueryGraph, vertex: str, frames: Mapping[str, DataFrame], settings: Settings
+    graph: QueryGraph, vertex: str, frames: Mapping[str, DataFrame], settings: Settings, session: Mapping[str, str]
 ) -> DataFrame:
-    """The cells of the topmost stateful vertex; `frames` have watermarks."""
+    """The cells of the topmost stateful vertex; `frames` have watermarks; session: the settings that the query depends
+    on."""
     lower = _take_below(graph, vertex)
     times = _find_times(lower)
     read = {name: _columns_read(lower, name, frames[name].columns) for name in times}
@@ -51,7 +52,7 @@ def run_chain_on_stream(
     keys = find_chain_keys(lower, vertex, schemas).columns
     lateness_us = max(read_delay(frames[name], column) for name, column in times.items())
     groups = settings.key_groups if keys else 1
-    record = record_stage(graph, vertex, groups)
+    record = record_stage(graph, vertex, groups, session)
     task = ChainTask(place_by_nature(lower, SPARK_STREAMS.native), schemas, lateness_us, record)
     cells = task.open_query().schema
     packed: DataFrame | None = None

@@ -130,8 +130,9 @@ def run_engines_on_stream(
     inputs: list[DataFrame],
     frames: Mapping[str, DataFrame],
     settings: Settings,
+    session: Mapping[str, str],
 ) -> DataFrame:
-    """The cells of a vertex over streams, as they are settled."""
+    """The cells of a vertex over streams, as they are settled; session: the settings that the query depends on."""
     if not all(frame.isStreaming for frame in inputs):
         raise NotSupportedYet(
             "a pattern, or a join of windows, over a stream and a table together",
@@ -149,16 +150,16 @@ def run_engines_on_stream(
         packed = _read_all(node, inputs, direct, delays_us, groups)
     else:
         packed = _pack_all(node, inputs, schemas, groups)
-    record = record_stage(graph, vertex, groups)
+    record = record_stage(graph, vertex, groups, session)
     identity = identify_engine(graph, [vertex])
     task = EngineTask(node, schemas, delays_us, identity, name_columns(graph, vertex), record)
     settled = {name: max(delays_us) // 1000 for name in find_settled_times(graph, vertex)}
     return run_stateful(packed, EngineProcessor(task), cells, vertex, record, settled)
 
 
-def record_stage(graph: QueryGraph, vertex: str, groups: int) -> StageRecord:
+def record_stage(graph: QueryGraph, vertex: str, groups: int, session: Mapping[str, str]) -> StageRecord:
     """What a checkpoint keeps of a stateful vertex."""
-    return StageRecord(graph.digests[vertex], f"{vertex}: {graph.vertices[vertex].describe()}", groups)
+    return StageRecord(graph.digests[vertex], f"{vertex}: {graph.vertices[vertex].describe()}", groups, session)
 
 
 def run_stateful(
