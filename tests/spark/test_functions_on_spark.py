@@ -223,6 +223,7 @@ def test_an_event_that_is_not_there_reads_as_nulls(spark: Any) -> None:
         assert [row.n for row in found] == [1]  # the first, before which there is none
 
 
+@pytest.mark.essential
 def test_doubled_quotes_are_what_the_session_takes_them_for_or_refused(spark: Any) -> None:
     frame = spark.sql("SELECT 1 AS n, timestamp_micros(1) AS at")
     query = """SELECT * FROM ev MATCH_RECOGNIZE (ORDER BY at MEASURES 'it''s' AS t, "a""b'" AS u PATTERN (a))"""

@@ -67,6 +67,7 @@ def stopped(spark: Any, tmp_path: Path) -> FedStream:
     return stream
 
 
+@pytest.mark.essential
 def test_what_does_not_belong_to_a_checkpoint_is_refused_at_start_without_data(stopped: FedStream) -> None:
     with pytest.raises(SnapshotMismatch, match="64 key groups, and this query has 32"):
         stopped.run(PAIRS, lateness=ON_TIME, key_groups=32)
@@ -180,6 +181,7 @@ def test_streams_of_ours_are_put_together(spark: Any, tmp_path: Path) -> None:
     assert_same_rows(stream.rows().cast(expected.schema), expected)
 
 
+@pytest.mark.essential
 def test_windows_of_spark_behind_ours_lose_nothing(spark: Any, tmp_path: Path) -> None:
     """The horizon is the watermark of the column that tells when a row is settled."""
     events = make_events(240, seed=4)
