@@ -7,11 +7,14 @@ Arrow types ─▶ schemas     whether times without a zone stay so has had two 
 from __future__ import annotations
 
 import inspect
+from importlib import import_module
 from typing import Any
 
 import pyarrow as pa
 from pyspark.sql.pandas import types
 from pyspark.sql.types import StructType
+
+from cepheid.errors import InvalidInput
 
 
 def to_arrow_schema(schema: StructType) -> pa.Schema:
@@ -25,3 +28,16 @@ def to_arrow_schema(schema: StructType) -> pa.Schema:
 def from_arrow_schema(schema: pa.Schema) -> StructType:
     """Times without a zone stay without one."""
     return types.from_arrow_schema(schema, prefer_timestamp_ntz=True)
+
+
+def check_protobuf() -> None:
+    """Refuse a protobuf that cannot read what Spark and its workers say about state, before a worker does."""
+    from google.protobuf.runtime_version import VersionError
+
+    try:
+        import_module("pyspark.sql.streaming.stateful_processor_api_client")
+    except VersionError as problem:
+        raise InvalidInput(
+            f"the protobuf that is installed does not fit this Spark: {problem}",
+            hint='pip install "protobuf>=6.33.5", which fits every Spark 4, here and for the workers',
+        ) from None

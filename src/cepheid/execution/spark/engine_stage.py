@@ -24,7 +24,7 @@ from cepheid.event_time import BEGINNING
 from cepheid.execution.blob import read_table_bytes
 from cepheid.execution.engine import Engine
 from cepheid.execution.engine_identity import identify_engine
-from cepheid.execution.spark.capabilities import from_arrow_schema
+from cepheid.execution.spark.capabilities import check_protobuf, from_arrow_schema
 from cepheid.execution.spark.direct_ingest import DirectInput, find_direct_input, make_reader
 from cepheid.execution.spark.engine_warm_up import ensure_engine
 from cepheid.execution.spark.envelopes import ENVELOPE_SCHEMA, make_packer, open_envelopes
@@ -173,6 +173,7 @@ def run_stateful(
     """Envelopes through a processor of ours; the plan says whose stage it is.
 
     settled: columns for which the horizon is a watermark, with its delay in milliseconds."""
+    check_protobuf()
     watch_starts(packed.sparkSession)
     stage = packed.groupBy("label").transformWithStateInPandas(
         statefulProcessor=processor,
