@@ -21,7 +21,7 @@ def test_batches_and_streams_run_over_spark_connect(tmp_path: Path) -> None:
     program = Path(__file__).parent / "connect_program.py"
     done = subprocess.run(
         [sys.executable, str(program), str(tmp_path)],
-        env={**os.environ, "PYSPARK_PYTHON": sys.executable},
+        env={**os.environ, "PYSPARK_PYTHON": sys.executable, "SPARK_TESTING": "1"},  # a free port, not always 15002
         capture_output=True,
         text=True,
         timeout=300,
