@@ -10,7 +10,7 @@ from google.protobuf.runtime_version import VersionError
 from pyspark.sql.pandas import types
 from pyspark.sql.types import StructType
 
-from cepheid.errors import InvalidInput
+from cepheid.errors import InvalidInput, NotSupportedYet
 from cepheid.execution.spark import capabilities
 
 SCHEMA = pa.schema([("at", pa.timestamp("us", tz="UTC")), ("local", pa.timestamp("us")), ("n", pa.int64())])
@@ -41,3 +41,9 @@ def test_protobuf_that_does_not_fit_is_told_with_one_that_does(monkeypatch: pyte
     with pytest.raises(InvalidInput, match=r"gencode 6\.33\.5") as found:
         capabilities.check_protobuf()
     assert "protobuf>=6.33.5" in str(found.value)
+
+
+def test_client_that_cannot_keep_state_is_refused() -> None:
+    with pytest.raises(NotSupportedYet, match="over Spark Connect") as found:
+        capabilities.check_stateful(object())
+    assert "Spark 4.1 or newer" in str(found.value)

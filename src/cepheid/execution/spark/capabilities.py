@@ -14,7 +14,7 @@ import pyarrow as pa
 from pyspark.sql.pandas import types
 from pyspark.sql.types import StructType
 
-from cepheid.errors import InvalidInput
+from cepheid.errors import InvalidInput, NotSupportedYet
 
 
 def to_arrow_schema(schema: StructType) -> pa.Schema:
@@ -41,3 +41,12 @@ def check_protobuf() -> None:
             f"the protobuf that is installed does not fit this Spark: {problem}",
             hint='pip install "protobuf>=6.33.5", which fits every Spark 4, here and for the workers',
         ) from None
+
+
+def check_stateful(grouped: Any) -> None:
+    """Refuse a stream where Spark's client cannot keep state; grouped: what groupBy gives."""
+    if not hasattr(grouped, "transformWithStateInPandas"):
+        raise NotSupportedYet(
+            "a stream over Spark Connect with this version of Spark",
+            hint="use Spark 4.1 or newer, or a session without Connect: SparkSession.builder.master(...)",
+        )

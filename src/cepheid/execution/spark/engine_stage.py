@@ -24,7 +24,7 @@ from cepheid.event_time import BEGINNING
 from cepheid.execution.blob import read_table_bytes
 from cepheid.execution.engine import Engine
 from cepheid.execution.engine_identity import identify_engine
-from cepheid.execution.spark.capabilities import check_protobuf, from_arrow_schema
+from cepheid.execution.spark.capabilities import check_protobuf, check_stateful, from_arrow_schema
 from cepheid.execution.spark.direct_ingest import DirectInput, find_direct_input, make_reader
 from cepheid.execution.spark.engine_warm_up import ensure_engine
 from cepheid.execution.spark.envelopes import ENVELOPE_SCHEMA, make_packer, open_envelopes
@@ -175,7 +175,9 @@ def run_stateful(
     settled: columns for which the horizon is a watermark, with its delay in milliseconds."""
     check_protobuf()
     watch_starts(packed.sparkSession)
-    stage = packed.groupBy("label").transformWithStateInPandas(
+    grouped = packed.groupBy("label")
+    check_stateful(grouped)
+    stage = grouped.transformWithStateInPandas(
         statefulProcessor=processor,
         outputStructType=OUTPUT_SCHEMA,
         outputMode="append",
