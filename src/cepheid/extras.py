@@ -23,6 +23,15 @@ class Extra:
 
 EXTRAS = {
     "spark": Extra("Spark", {"pyspark": "pyspark", "pandas": "pandas", "protobuf": "google.protobuf"}),
+    "connect": Extra(
+        "Spark Connect",
+        {
+            "grpcio": "grpc",
+            "grpcio-status": "grpc_status",
+            "googleapis-common-protos": "google.rpc",
+            "zstandard": "zstandard",
+        },
+    ),
     "plots": Extra("Drawing pictures", {"matplotlib": "matplotlib"}),
     "postgres": Extra("PostgreSQL", {"psycopg": "psycopg"}),
 }

@@ -28,7 +28,7 @@ class Hidden:
             raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
 sys.meta_path.insert(0, Hidden())
 """
-WITHOUT_EXTRAS = HIDE.format(hidden={"pyspark", "pandas", "matplotlib", "psycopg", "py4j"})
+WITHOUT_EXTRAS = HIDE.format(hidden={"pyspark", "pandas", "matplotlib", "psycopg", "py4j", "grpc"})
 
 
 def run_without_extras(script: str, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -111,7 +111,7 @@ def test_doctor_says_which_extras_are_missing_and_finds_nothing_wrong() -> None:
     assert '-> pip install "cepheid[plots]"' in found.stdout
     assert found.returncode == 0, found.stderr
     told = json.loads(run_command("doctor", "--json").stdout)
-    assert told["ready"] == {"core": True, "spark": False, "plots": False, "postgres": False}
+    assert told["ready"] == {"core": True, "spark": False, "connect": False, "plots": False, "postgres": False}
 
 
 def test_doctor_finds_an_extra_incomplete_that_lacks_something(monkeypatch: pytest.MonkeyPatch) -> None:

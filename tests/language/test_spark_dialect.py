@@ -6,8 +6,9 @@ import pyarrow as pa
 import pytest
 from sqlglot import exp
 
-from cepheid.errors import SyntaxProblem
+from cepheid.errors import NotSupportedYet, SyntaxProblem
 from cepheid.language.expressions.worker_sql import type_in_worker
+from cepheid.language.parsing.doubled_quotes import check_doubled_quotes
 from cepheid.language.parsing.parser import parse_query
 from cepheid.language.relations.sql_values import read_value, write_sql
 
@@ -84,3 +85,26 @@ def test_workers_compute_only_what_is_the_same(written: str) -> None:
     (output,) = parse_query(f"SELECT {written}", "spark").relation.expressions
     found = type_in_worker(read_value(output), SCHEMA, ansi=True)
     assert (found is not None) == IN_WORKERS[written]
+
+
+@pytest.mark.parametrize(
+    ("text", "doubled"),
+    [
+        ("SELECT 'it''s' AS x", "'it''s'"),
+        ('SELECT "a""b"', '"a""b"'),
+        ("SELECT ''''", "''''"),
+        ("SELECT '' || 'a' 'b' || \"a\" || \"\"", None),
+        ("SELECT 'it\\'s' -- it''s", None),
+        ("SELECT r'a\\' || `a``b` /* '' '' */", None),
+    ],
+)
+def test_doubled_quotes_are_taken_where_the_session_takes_them(text: str, doubled: str | None) -> None:
+    check_doubled_quotes(text, lambda: True)
+    if doubled is None:
+        check_doubled_quotes(text, lambda: False)
+        return
+    with pytest.raises(NotSupportedYet, match="two texts in a row") as found:
+        check_doubled_quotes(text, lambda: False)
+    span = found.value.span
+    assert span is not None
+    assert text[span.start : span.end] == doubled

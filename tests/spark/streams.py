@@ -29,7 +29,7 @@ class FedStream:
         hidden.rename(self.folder / "in" / f"{self._fed:04d}.parquet")
 
     def frame(self) -> Any:
-        from pyspark.sql.pandas.types import from_arrow_schema
+        from cepheid.execution.spark.capabilities import from_arrow_schema
 
         reader = self.spark.readStream.schema(from_arrow_schema(self.schema))
         frame = reader.option("maxFilesPerTrigger", "1").parquet(str(self.folder / "in"))

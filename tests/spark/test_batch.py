@@ -12,7 +12,7 @@ import cepheid as cep
 from cepheid.errors import InvalidInput, InvalidQuery, NotSupportedYet, UnknownColumn
 from cepheid.testing import assert_same_rows
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.essential]
 
 BEGIN = datetime(2026, 7, 1, tzinfo=UTC)
 EVENTS = pa.table(

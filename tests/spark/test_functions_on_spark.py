@@ -89,7 +89,7 @@ ONE = [
 ]  # fmt: skip
 PLAIN = ["a.i > 0.5", "a.dec > 1.5", "a.l IS NULL", "a.d > 0", "a.s >= 'a' AND a.i > 0", "a.i IN (1, 7)", "NOT a.f"]
 MEASURES = ["a.i / 2", "dayofweek(a.ts)", "log(a.d)", "cast(a.ts AS STRING)", "round(a.d, 1)", "split(a.s, '')[0]",
-            "concat(a.s, 'it''s', \"a\"\"b'\", 'x\\\\y\\t', 'p' 'q')"]  # fmt: skip
+            "concat(a.s, 'it\\'s', \"a\\\"b'\", 'x\\\\y\\t', 'p' 'q')"]  # fmt: skip
 
 
 @contextmanager
@@ -221,6 +221,18 @@ def test_an_event_that_is_not_there_reads_as_nulls(spark: Any) -> None:
         pattern = f"ORDER BY at MEASURES b.n AS n PATTERN (b) DEFINE b AS {condition}"
         found = cep.sql(f"SELECT n FROM ev MATCH_RECOGNIZE ({pattern})", ev=frame).collect()
         assert [row.n for row in found] == [1]  # the first, before which there is none
+
+
+@pytest.mark.essential
+def test_doubled_quotes_are_what_the_session_takes_them_for_or_refused(spark: Any) -> None:
+    frame = spark.sql("SELECT 1 AS n, timestamp_micros(1) AS at")
+    query = """SELECT * FROM ev MATCH_RECOGNIZE (ORDER BY at MEASURES 'it''s' AS t, "a""b'" AS u PATTERN (a))"""
+    said = spark.sql("""SELECT 'it''s' AS t, "a""b'" AS u""").collect()
+    if said[0].t == "its":
+        with pytest.raises(NotSupportedYet, match="two texts in a row"):
+            cep.sql(query, ev=frame)
+    else:
+        assert cep.sql(query, ev=frame).select("t", "u").collect() == said
 
 
 def test_whole_numbers_that_leave_their_type_stop_the_query(spark: Any) -> None:

@@ -53,6 +53,7 @@ def test_random_row_patterns_on_batches(spark: Any) -> None:
     assert sum(count > 0 for count in rows) > 5
 
 
+@pytest.mark.essential
 def test_random_sequences_on_batches(spark: Any) -> None:
     cases = [make_sequence_case(seed) for seed in range(1000, 1060)]
     finding = [case for case in cases if finds_rows(case.text, case.tables)]

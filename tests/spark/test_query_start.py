@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -16,6 +18,7 @@ from pyspark.sql import functions
 
 import cepheid as cep
 from cepheid.errors import InvalidInput, NotSupportedYet, SnapshotMismatch
+from cepheid.execution.spark.direct_ingest import find_parquet_stream
 from cepheid.execution.spark.query_start import RECORD_FILE, STATE_STORE, find_checkpoint
 from cepheid.testing import assert_same_rows
 
@@ -29,10 +32,13 @@ BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
 PAIRS = """
     SELECT a.id, a.ts AS first, b.ts AS last FROM PATTERN SEQ(events a, events b)
     WHERE a.id = b.id AND a.value < 8 AND b.value > 12 WITHIN INTERVAL '50' SECOND STRATEGY skip_till_any"""
+BY_HOUR = PAIRS.replace("a.value < 8", "hour(a.ts) < 12 AND a.value < 8")
 QUIET = """
     SELECT a.id, a.ts AS since FROM PATTERN SEQ(events a, ~events b)
     WHERE a.id = b.id AND a.value > 10 WITHIN INTERVAL '20' SECOND"""
 ON_TIME = timedelta(0)
+ZONE = "spark.sql.session.timeZone"
+ANSI = "spark.sql.ansi.enabled"
 
 
 def make_events(count: int, seed: int) -> pa.Table:
@@ -41,6 +47,16 @@ def make_events(count: int, seed: int) -> pa.Table:
     times = [BEGIN + timedelta(seconds=second) for second in range(count)]
     values = random.integers(1, 21, count).astype(np.float64)
     return pa.table({"id": random.integers(0, 10, count).astype(np.int32), "ts": times, "value": values}, SCHEMA)
+
+
+@contextmanager
+def set_for_now(spark: Any, name: str, value: str) -> Iterator[None]:
+    before = spark.conf.get(name, None) if name in spark.conf.getAll else None
+    spark.conf.set(name, value)
+    try:
+        yield
+    finally:
+        spark.conf.unset(name) if before is None else spark.conf.set(name, before)
 
 
 @pytest.fixture
@@ -52,6 +68,7 @@ def stopped(spark: Any, tmp_path: Path) -> FedStream:
     return stream
 
 
+@pytest.mark.essential
 def test_what_does_not_belong_to_a_checkpoint_is_refused_at_start_without_data(stopped: FedStream) -> None:
     with pytest.raises(SnapshotMismatch, match="64 key groups, and this query has 32"):
         stopped.run(PAIRS, lateness=ON_TIME, key_groups=32)
@@ -66,10 +83,36 @@ def test_what_does_not_belong_to_a_checkpoint_is_refused_at_start_without_data(s
     record.write_text(written)
     events = make_events(120, seed=1)
     stopped.feed(events.slice(60))
-    stopped.run(PAIRS.replace("\n", "  \n"), lateness=ON_TIME)  # white space changes nothing
+    with set_for_now(stopped.spark, ZONE, "America/New_York"):  # on which nothing in this query depends
+        stopped.run(PAIRS.replace("\n", "  \n"), lateness=ON_TIME)  # white space changes nothing
     expected = cep.sql(PAIRS, events=events)
     assert len(expected) > 20
     assert_same_rows(stopped.rows().cast(expected.schema), expected)
+
+
+def test_rules_of_the_session_that_rows_depend_on_are_those_of_the_checkpoint(spark: Any, tmp_path: Path) -> None:
+    events = make_events(120, seed=1)
+    stream = FedStream(spark, tmp_path, SCHEMA)
+    stream.feed(events.slice(0, 60))
+    stream.run(BY_HOUR, lateness=ON_TIME)
+    before = len(stream.rows())
+    stream.feed(events.slice(60))
+    now_ansi = str(spark.conf.get(ANSI))
+    other_ansi = "false" if now_ansi == "true" else "true"
+    changes = [(ZONE, "America/New_York"), (ANSI, other_ansi), ("spark.sql.legacy.timeParserPolicy", "LEGACY")]
+    for name, value in changes:
+        with set_for_now(spark, name, value), pytest.raises(SnapshotMismatch, match=rf"{name} was .* and is {value}"):
+            stream.run(BY_HOUR, lateness=ON_TIME)
+    record = Path(stream.checkpoint) / RECORD_FILE
+    record.rename(tmp_path / "record")  # as if it had been started where nobody sees it: then the state itself refuses
+    with set_for_now(spark, ZONE, "America/New_York"), pytest.raises(Exception, match=f"{ZONE} was UTC and is America"):
+        stream.run(BY_HOUR, lateness=ON_TIME)
+    (tmp_path / "record").rename(record)
+    assert len(stream.rows()) == before
+    stream.run(BY_HOUR, lateness=ON_TIME)
+    expected = cep.sql(BY_HOUR, events=events)
+    assert len(expected) > before > 0
+    assert_same_rows(stream.rows().cast(expected.schema), expected)
 
 
 def test_state_itself_refuses_what_was_started_unseen(stopped: FedStream) -> None:
@@ -148,6 +191,13 @@ def test_of_streams_that_users_put_together_the_slowest_counts(spark: Any, tmp_p
     assert_same_rows(rows.filter(pa.compute.less(rows["last"], events["ts"][118])), settled)
 
 
+def test_columns_are_found_by_case_where_the_session_says_so(spark: Any, tmp_path: Path) -> None:
+    stream = FedStream(spark, tmp_path, SCHEMA)
+    assert find_parquet_stream(stream.frame()) is not None
+    with set_for_now(spark, "spark.sql.caseSensitive", "true"):
+        assert find_parquet_stream(stream.frame()) is None  # then Spark finds them
+
+
 def test_settings_of_the_session_stay_as_they_are(spark: Any, tmp_path: Path) -> None:
     other = spark.newSession()
     chosen = {
@@ -179,6 +229,7 @@ def test_streams_of_ours_are_put_together(spark: Any, tmp_path: Path) -> None:
     assert_same_rows(stream.rows().cast(expected.schema), expected)
 
 
+@pytest.mark.essential
 def test_windows_of_spark_behind_ours_lose_nothing(spark: Any, tmp_path: Path) -> None:
     """The horizon is the watermark of the column that tells when a row is settled."""
     events = make_events(240, seed=4)

@@ -88,6 +88,7 @@ def test_stream_with_restart_gives_the_rows_of_the_batch(text: str, direct: bool
     assert_same_rows(found.cast(expected.schema), expected)
 
 
+@pytest.mark.essential
 def test_events_within_the_lateness_are_put_in_order_and_later_ones_kept_apart(spark: Any, tmp_path: Path) -> None:
     events = make_events(200, seed=5)
     seconds = events.column("ts").to_numpy().astype("datetime64[s]").astype(np.int64)
@@ -125,6 +126,7 @@ def test_events_without_a_time_are_counted_as_rejected(spark: Any, tmp_path: Pat
     assert sum(batch.rejected for batch in read_measurements(query)) == 9
 
 
+@pytest.mark.essential
 def test_stream_in_another_zone_gives_the_same_rows_and_late_events(far_away: Any, tmp_path: Path) -> None:
     events = make_events(120, seed=10)
     expected = cep.sql(PAIRS, events=events)
@@ -157,6 +159,7 @@ def test_own_watermark_of_the_dataframe_is_the_horizon(spark: Any, tmp_path: Pat
     assert_same_rows(pa.concat_tables(found).cast(expected.schema), expected)
 
 
+@pytest.mark.essential
 def test_only_a_plain_folder_of_parquet_files_is_read_directly(spark: Any, tmp_path: Path) -> None:
     plain = FedStream(spark, tmp_path / "plain", SCHEMA).frame()
     assert find_parquet_stream(plain) is not None

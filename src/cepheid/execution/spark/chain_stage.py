@@ -36,9 +36,10 @@ from cepheid.settings import Settings
 
 
 def run_chain_on_stream(
-    graph: QueryGraph, vertex: str, frames: Mapping[str, DataFrame], settings: Settings
+    graph: QueryGraph, vertex: str, frames: Mapping[str, DataFrame], settings: Settings, session: Mapping[str, str]
 ) -> DataFrame:
-    """The cells of the topmost stateful vertex; `frames` have watermarks."""
+    """The cells of the topmost stateful vertex; `frames` have watermarks; session: the settings that the query depends
+    on."""
     lower = _take_below(graph, vertex)
     times = _find_times(lower)
     read = {name: _columns_read(lower, name, frames[name].columns) for name in times}
@@ -53,7 +54,7 @@ def run_chain_on_stream(
     direct = {name: find_parquet_stream(frames[name]) for name in times}
     through_jvm = [frames[name] for name, stream in direct.items() if stream is None]
     clock = find_clock(through_jvm) if through_jvm else Clock.ENVELOPES
-    placed, record = place_by_nature(lower, SPARK_STREAMS.native), record_stage(graph, vertex, groups)
+    placed, record = place_by_nature(lower, SPARK_STREAMS.native), record_stage(graph, vertex, groups, session)
     task = ChainTask(placed, schemas, lateness_us, record, list(times.values()), clock)
     packed: DataFrame | None = None
     for port, (name, time) in enumerate(times.items()):

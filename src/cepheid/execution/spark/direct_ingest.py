@@ -76,7 +76,10 @@ def find_direct_input(graph: QueryGraph, layout: str, frames: Mapping[str, DataF
 
 def find_parquet_stream(frame: DataFrame) -> ParquetStream | None:
     """What the DataFrame is, read from its plan; None if it is anything else."""
-    if not frame.isStreaming or frame.sparkSession.conf.get("spark.sql.session.timeZone") != "UTC":
+    settings = frame.sparkSession.conf
+    if not frame.isStreaming or settings.get("spark.sql.session.timeZone") != "UTC":
+        return None
+    if str(settings.get("spark.sql.caseSensitive")).lower() == "true":  # read_parquet finds columns in any case
         return None
     plan = _jvm_plan(frame)
     if plan is None:

@@ -16,7 +16,6 @@ from functools import reduce
 import pyarrow as pa
 from pyspark.sql import DataFrame, Observation
 from pyspark.sql import functions as F
-from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor
 from pyspark.sql.types import TimestampType
 
@@ -25,6 +24,7 @@ from cepheid.event_time import BEGINNING
 from cepheid.execution.blob import read_table_bytes
 from cepheid.execution.engine import Engine
 from cepheid.execution.engine_identity import identify_engine
+from cepheid.execution.spark.capabilities import check_protobuf, check_stateful, from_arrow_schema
 from cepheid.execution.spark.clock import Clock, find_clock
 from cepheid.execution.spark.direct_ingest import DirectInput, find_direct_input, make_reader
 from cepheid.execution.spark.engine_warm_up import ensure_engine
@@ -127,8 +127,9 @@ def run_engines_on_stream(
     inputs: list[DataFrame],
     frames: Mapping[str, DataFrame],
     settings: Settings,
+    session: Mapping[str, str],
 ) -> DataFrame:
-    """The cells of a vertex over streams, as they are settled."""
+    """The cells of a vertex over streams, as they are settled; session: the settings that the query depends on."""
     if not all(frame.isStreaming for frame in inputs):
         raise NotSupportedYet(
             "a pattern, or a join of windows, over a stream and a table together",
@@ -146,16 +147,16 @@ def run_engines_on_stream(
         packed, clock = _read_all(node, inputs, direct, delays_us, groups), Clock.ENVELOPES
     else:
         packed, clock = _pack_all(node, inputs, schemas, groups), find_clock(inputs)
-    stage = Stage(vertex, record_stage(graph, vertex, groups), clock, cells)
+    stage = Stage(vertex, record_stage(graph, vertex, groups, session), clock, cells)
     identity = identify_engine(graph, [vertex])
     task = EngineTask(node, schemas, delays_us, identity, name_columns(graph, vertex), stage.record, clock)
     settled = {name: max(delays_us) // 1000 for name in find_settled_times(graph, vertex)}
     return run_stateful(packed, EngineProcessor(task), stage, settled)
 
 
-def record_stage(graph: QueryGraph, vertex: str, groups: int) -> StageRecord:
+def record_stage(graph: QueryGraph, vertex: str, groups: int, session: Mapping[str, str]) -> StageRecord:
     """What a checkpoint keeps of a stateful vertex."""
-    return StageRecord(graph.digests[vertex], f"{vertex}: {graph.vertices[vertex].describe()}", groups)
+    return StageRecord(graph.digests[vertex], f"{vertex}: {graph.vertices[vertex].describe()}", groups, session)
 
 
 @dataclass(frozen=True)
@@ -174,13 +175,15 @@ def run_stateful(
     """Envelopes through a processor of ours; the plan says whose stage it is.
 
     settled: columns for which the horizon is a watermark, with its delay in milliseconds."""
+    check_protobuf()
     watch_starts(packed.sparkSession)
-    answers = packed.groupBy("label").transformWithStateInPandas(
+    grouped = packed.groupBy("label")
+    check_stateful(grouped)
+    answers = grouped.transformWithStateInPandas(
         statefulProcessor=processor,
         outputStructType=OUTPUT_SCHEMA,
         outputMode="append",
-        # with eventTime Spark calls shares that wait as soon as the watermark moves, in a batch without data
-        timeMode="none" if stage.clock is Clock.ENVELOPES else "eventTime",
+        timeMode="eventTime",  # shares that wait are called as soon as the watermark moves, if that tells them more
     )
     counted = answers.observe(
         name_counts(f"cepheid {stage.vertex} {stage.record.digest}"), *(F.sum(each).alias(each) for each in COUNTED)

@@ -28,6 +28,7 @@ from cepheid.execution.spark.netted_changes import run_changes
 from cepheid.execution.spark.query_start import refuse_own_streams
 from cepheid.execution.spark.rejections import remember_rejections
 from cepheid.execution.spark.schemas import arrow_schema, quote_name
+from cepheid.execution.spark.session_meaning import read_meaning
 from cepheid.execution.spark.spark_sql import active_session, describe_sql, read_rules, run_query, write_spark
 from cepheid.execution.spark.watermarks import add_watermarks
 from cepheid.execution.spark.worker_python import own_python
@@ -119,6 +120,7 @@ class SparkHost:
         self._databases = given.databases
         self._dialect = given.dialect
         self._settings = settings
+        self._session = _read_session(placed, given)
         self.observations: list[Observation] = []  # who counts the events that are rejected
 
     def runs_whole(self, vertex: str) -> bool:
@@ -126,7 +128,7 @@ class SparkHost:
         return vertex in self._chained and self._reads_streams(vertex)
 
     def run_whole(self, vertex: str) -> DataFrame:
-        return run_chain_on_stream(self._graph, vertex, self._frames, self._settings)
+        return run_chain_on_stream(self._graph, vertex, self._frames, self._settings, self._session)
 
     def read_source(self, vertex: str, node: Source) -> DataFrame:
         frame = self._frames[node.name]
@@ -138,7 +140,9 @@ class SparkHost:
         node = self._graph.vertices[vertex]
         assert isinstance(node, EngineNode), f"{vertex} runs in an engine"
         if any(frame.isStreaming for frame in inputs):
-            return [run_engines_on_stream(self._graph, vertex, node, inputs, self._frames, self._settings)]
+            return [
+                run_engines_on_stream(self._graph, vertex, node, inputs, self._frames, self._settings, self._session)
+            ]
         return [run_engines_on_batch(node, inputs, self._settings, self.observations)]
 
     def look_up(self, vertex: str, node: TableJoin, rows: DataFrame) -> DataFrame:
@@ -152,6 +156,15 @@ class SparkHost:
     def _reads_streams(self, vertex: str) -> bool:
         below = [self._graph.vertices[name] for name in self._graph.reach(vertex, self._graph.inputs)]
         return any(isinstance(node, Source) and self._frames[node.name].isStreaming for node in below)
+
+
+def _read_session(placed: PlacedGraph, given: SparkInputs) -> dict[str, str]:
+    """The settings of the session that a stream depends on; whole tables have no checkpoint."""
+    frames = given.frames
+    if not placed.at_engines() or not any(frame.isStreaming for frame in frames.values()):
+        return {}
+    schemas = {name: arrow_schema(frame) for name, frame in frames.items()}
+    return read_meaning(placed.graph, schemas, next(iter(frames.values())).sparkSession, given.dialect)
 
 
 def run_relational(node: PlanNode, inputs: list[DataFrame], dialect: DialectName) -> DataFrame:

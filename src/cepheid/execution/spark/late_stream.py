@@ -8,10 +8,10 @@ import pyarrow as pa
 from pyspark.errors import AnalysisException, IllegalArgumentException, SparkRuntimeException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.pandas.types import from_arrow_schema
 
 from cepheid.errors import InvalidInput
 from cepheid.execution.blob import read_table_bytes
+from cepheid.execution.spark.capabilities import from_arrow_schema
 from cepheid.execution.spark.worker_python import own_python
 
 

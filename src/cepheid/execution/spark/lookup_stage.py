@@ -9,11 +9,11 @@ from collections.abc import Callable, Iterator
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
-from pyspark.sql.pandas.types import from_arrow_schema
 
 from cepheid.execution.lookup.database import read_database_schema
 from cepheid.execution.lookup.found import Lookup
 from cepheid.execution.lookup.join_table import join_schema, join_table, open_lookup
+from cepheid.execution.spark.capabilities import from_arrow_schema
 from cepheid.execution.spark.schemas import arrow_schema, number_columns
 from cepheid.graph.operators import TableJoin
 from cepheid.lookups import Database

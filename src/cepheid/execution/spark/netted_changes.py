@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame
-from pyspark.sql.pandas.types import from_arrow_schema
 
 from cepheid.execution.changes import net_changes, result_schema
+from cepheid.execution.spark.capabilities import from_arrow_schema
 from cepheid.execution.spark.schemas import arrow_schema, number_columns
 from cepheid.graph.operators import Changes
 

@@ -7,8 +7,8 @@
                Spark starts the query, which copies the session's settings: ours are set for that moment only
 
 Where a checkpoint lies is known only here, so the two methods of PySpark's writer are wrapped, once, when the first
-stream of ours is made.  Over Spark Connect neither the plan nor the checkpoint can be seen: there the settings stay in
-the session, and what belongs to whom is asked by the state itself, in the first batch.
+stream of ours is made.  Over Spark Connect the plan is a message (connect_plans.py) and the checkpoint cannot be seen:
+there what belongs to whom is asked by the state itself, in the first batch.
 """
 
 # ruff: noqa: SLF001 (PySpark has no public way to a writer's options, nor to Scala's pairs)
@@ -27,6 +27,14 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from cepheid.errors import InvalidInput, NotSupportedYet, SnapshotMismatch
 from cepheid.execution.spark.clock import Clock
+from cepheid.execution.spark.connect_plans import (
+    connect_writer,
+    find_watermark_above,
+    has_mark,
+    is_connect,
+    plan_of_frame,
+    plan_of_writer,
+)
 from cepheid.execution.spark.handoff import choose_folder
 from cepheid.execution.spark.stage_record import NEW_PLACE, StageRecord, check_stages, read_stage
 from cepheid.execution.spark.watermarks import WATERMARK
@@ -64,14 +72,11 @@ def mark_stage(column: Column, record: StageRecord, clock: Clock) -> Column:
 
 def watch_starts(spark: SparkSession) -> None:
     """From now on queries with stages of ours are checked when they are started, and get what they need."""
-    if not _is_classic(spark):
-        for name, value in STREAM_SETTINGS.items():
-            spark.conf.set(name, value)
-        return
+    writer, wrap = (connect_writer(), _wrap_connect) if is_connect(spark) else (DataStreamWriter, _wrap_start)
     for method in ("start", "toTable"):
-        original = getattr(DataStreamWriter, method)
+        original = getattr(writer, method)
         if not hasattr(original, "starts_cepheid"):
-            setattr(DataStreamWriter, method, _wrap_start(original))
+            setattr(writer, method, wrap(original))
 
 
 def _wrap_start(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -94,22 +99,38 @@ def _wrap_start(original: Callable[..., Any]) -> Callable[..., Any]:
     return start
 
 
-def _is_classic(spark: SparkSession) -> bool:
-    return hasattr(spark, "_jsparkSession")
+def _wrap_connect(original: Callable[..., Any]) -> Callable[..., Any]:
+    """The same for a client of Spark Connect, as far as it can see."""
+
+    @wraps(original)
+    def start(self: Any, *given: Any, **named: Any) -> Any:
+        plan = plan_of_writer(self)
+        if not has_mark(plan, MARK):
+            return original(self, *given, **named)
+        column = find_watermark_above(plan, MARK)
+        if column is not None:
+            raise _explain_watermark(column, "a column that has it keeps it")
+        with _settings_of_ours(self._session, STREAM_SETTINGS):
+            return original(self, *given, **named)
+
+    start.starts_cepheid = True  # type: ignore[attr-defined]
+    return start
 
 
 def refuse_own_streams(frames: Mapping[str, DataFrame]) -> None:
     """Over the rows of another stage in a plan of Spark's, one of ours would take rows for late that are not."""
     for name, frame in frames.items():
-        if (
-            frame.isStreaming
-            and _is_classic(frame.sparkSession)
-            and find_stages(frame._jdf.queryExecution().analyzed())
-        ):
+        if frame.isStreaming and _comes_from_us(frame):
             raise NotSupportedYet(
                 f'"{name}", a stream that comes from cep.sql,',
                 hint="write both as one query, FROM (SELECT ...), or write the rows of the first to a sink",
             )
+
+
+def _comes_from_us(frame: DataFrame) -> bool:
+    if is_connect(frame.sparkSession):
+        return has_mark(plan_of_frame(frame), MARK)
+    return bool(find_stages(frame._jdf.queryExecution().analyzed()))
 
 
 def find_stages(plan: Any) -> list[StageRecord]:
@@ -136,13 +157,17 @@ def _check_watermarks(plan: Any) -> None:
         column = plan.eventTime().name()
         own = [each.name() for each in _list(below[0].output()) if each.metadata().contains(WATERMARK)]
         known = f"{', '.join(own)} has it already" if own else "no column of it has one, as rows are settled later"
-        raise InvalidInput(
-            f'withWatermark("{column}", ...) is behind cep.sql, whose horizon is the watermark of its rows: {known}',
-            hint="leave withWatermark out and group by a column that has it, or put the window into the query, "
-            "as in FROM (SELECT ...) [RANGE 1 HOUR]",
-        )
+        raise _explain_watermark(column, known)
     for child in below:
         _check_watermarks(child)
+
+
+def _explain_watermark(column: str, known: str) -> InvalidInput:
+    return InvalidInput(
+        f'withWatermark("{column}", ...) is behind cep.sql, whose horizon is the watermark of its rows: {known}',
+        hint="leave withWatermark out and group by a column that has it, or put the window into the query, "
+        "as in FROM (SELECT ...) [RANGE 1 HOUR]",
+    )
 
 
 def _list(scala: Any) -> list[Any]:
@@ -263,8 +288,8 @@ def _name_nodes(plan: Any) -> list[str]:
 def _settings_of_ours(spark: SparkSession, ours: dict[str, str]) -> Iterator[None]:
     """A query copies the session's settings when it is started, and keeps the copy."""
     with _starting:
-        known = spark._jsparkSession.sessionState().conf()
-        before: dict[str, str | None] = {name: spark.conf.get(name) if known.contains(name) else None for name in ours}
+        known = spark.conf.getAll
+        before: dict[str, str | None] = {name: known.get(name) for name in ours}
         for name, value in ours.items():
             if _must_set(name, before[name]):
                 spark.conf.set(name, value)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.pandas.types import to_arrow_schema
+
+from cepheid.execution.spark.capabilities import to_arrow_schema
 
 
 def arrow_schema(frame: DataFrame) -> pa.Schema:
     """Times in UTC whatever the session's zone; any column may be null, as those of one stream are for another's."""
-    return pa.schema([field.with_nullable(True) for field in to_arrow_schema(frame.schema, timezone="UTC")])
+    return pa.schema([field.with_nullable(True) for field in to_arrow_schema(frame.schema)])
 
 
 def number_columns(frame: DataFrame) -> DataFrame:

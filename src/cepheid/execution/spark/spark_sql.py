@@ -5,14 +5,16 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from typing import Any
 
 import pyarrow as pa
 from pyspark.errors import AnalysisException, ParseException, PySparkException
 from pyspark.logger import PySparkLogger
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.pandas.types import from_arrow_schema
 
 from cepheid.errors import InvalidInput, InvalidQuery
+from cepheid.execution.spark.capabilities import from_arrow_schema
+from cepheid.execution.spark.connect_plans import is_connect
 from cepheid.execution.spark.schemas import arrow_schema
 from cepheid.language.expressions.host_types import UTC_NAMES, SparkRules
 from cepheid.language.relations.sql_values import translate_text, write_query, write_sql
@@ -32,16 +34,33 @@ def _run_over(
 ) -> DataFrame:
     """SQL over DataFrames, by names that nobody else uses and that are gone afterwards."""
     views = {name: f"_cepheid_{uuid.uuid4().hex}" for name in frames}
+    run = _run_on_server if is_connect(spark) else _run_over_views
     try:
-        for name, frame in frames.items():
-            frame.createOrReplaceTempView(views[name])
         with _quiet_logger():
-            return spark.sql(write(views))
+            return run(spark, {views[name]: frame for name, frame in frames.items()}, write(views))
     except (AnalysisException, ParseException) as problem:
         raise InvalidQuery(f"Spark SQL refuses this: {_first_line(problem)}", hint=REPAIR) from None
+
+
+def _run_over_views(spark: SparkSession, frames: Mapping[str, DataFrame], text: str) -> DataFrame:
+    try:
+        for name, frame in frames.items():
+            frame.createOrReplaceTempView(name)
+        return spark.sql(text)
     finally:
-        for view in views.values():
-            spark.catalog.dropTempView(view)
+        for name in frames:
+            spark.catalog.dropTempView(name)
+
+
+def _run_on_server(spark: SparkSession, frames: Mapping[str, DataFrame], text: str) -> DataFrame:
+    """Spark Connect reads the text when the DataFrame is used: views would be gone, so their plans go with the text."""
+    text = text.replace("{", "{{").replace("}", "}}")
+    for name in frames:
+        text = text.replace(name, "{" + name + "}")
+    plans: dict[str, Any] = dict(frames)
+    found = spark.sql(text, **plans)
+    assert found.schema is not None, "asked now, so that what Spark refuses is refused here"
+    return found
 
 
 def _first_line(problem: Exception) -> str:
