@@ -22,6 +22,7 @@ from contextlib import contextmanager
 from functools import wraps
 from typing import Any
 
+from py4j.protocol import Py4JJavaError
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
@@ -238,6 +239,11 @@ class CheckpointFiles:
         stream = self._system.open(self._record)
         try:
             return str(self._jvm.org.apache.commons.io.IOUtils.toString(stream, "UTF-8"))
+        except Py4JJavaError as problem:
+            raise SnapshotMismatch(
+                f'"{self._record}", which says to whom the checkpoint belongs, is damaged: {problem.java_exception}',
+                hint="delete it and start again: the state itself says so, too, in the first batch",
+            ) from None
         finally:
             stream.close()
 
