@@ -25,6 +25,7 @@ EXTRAS = {
     "spark": Extra("Spark", {"pyspark": "pyspark", "pandas": "pandas", "protobuf": "google.protobuf"}),
     "plots": Extra("Drawing pictures", {"matplotlib": "matplotlib"}),
     "postgres": Extra("PostgreSQL", {"psycopg": "psycopg"}),
+    "delta": Extra("Delta", {"deltalake": "deltalake"}),
 }
 
 

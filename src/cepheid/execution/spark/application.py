@@ -1,0 +1,188 @@
+"""An application on Spark: its sources as streams, one streaming query for each of its queries, and their sinks.
+
+    [source.*] ─open_stream─▶ DataFrames ─run_on_spark─▶ rows ─AttachedSink─▶ StreamingQuery, with its own checkpoint
+                     └─▶ records that do not fit ──────────────▶ StreamingQuery: Parquet, exactly once
+
+    CHECKPOINT/queries/NAME               the checkpoint of a query
+    CHECKPOINT/dead_letters/SOURCE/       records that do not fit; in _checkpoint, that of the query which finds them
+
+A run that was stopped, or that died, goes on from there with the next.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql.streaming.readwriter import DataStreamWriter
+
+from cepheid.application import Application, ApplicationQuery
+from cepheid.errors import CepheidError, NotSupportedYet
+from cepheid.execution.file_names import is_path, locate_path
+from cepheid.execution.sinks.terminal import LINES
+from cepheid.execution.spark.batch_progress import ROWS, BatchProgress, ProgressReader
+from cepheid.execution.spark.host import read_inputs, run_on_spark
+from cepheid.execution.spark.run_failures import tell_failure
+from cepheid.execution.spark.sinks.attach import AttachedSink
+from cepheid.execution.spark.sinks.kinds import open_spark_sink
+from cepheid.execution.spark.sinks.terminal import CONSOLE
+from cepheid.execution.spark.sources.kinds import open_stream
+from cepheid.execution.spark.sources.source import OpenStream
+from cepheid.lookups import Database
+from cepheid.settings import Settings
+
+PATIENCE_S = 30.0  # for a batch to end, before it is cut short
+LOOK_S = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class RunOptions:
+    """once: take what is there, and end; else go on until stopped.  as_json: rows without a sink as JSON lines.  log:
+    where Spark writes to, for messages."""
+
+    once: bool = False
+    as_json: bool = False
+    log: str | None = None
+
+
+class RunningQuery:
+    def __init__(self, name: str, query: StreamingQuery, sink: AttachedSink | None) -> None:
+        """sink: None for what sets dead letters apart."""
+        self.name, self.query, self.sink = name, query, sink
+        self.progress = ProgressReader(name, is_dead=sink is None)
+
+    def read_new(self) -> list[BatchProgress]:
+        return self.progress.read_new(self.query.recentProgress)
+
+    def find_failure(self, log: str | None) -> CepheidError | None:
+        problem = self.query.exception()
+        if problem is None:
+            return None
+        if self.sink is not None and self.sink.failure is not None:
+            return self.sink.failure
+        return tell_failure(self.name, str(problem), log)
+
+    def stop(self) -> None:
+        """Between two batches, if the one that runs ends soon; one that is cut short is run again the next time."""
+        deadline, batch = time.monotonic() + PATIENCE_S, self._last_batch()
+        while self.query.isActive and self.query.status["isTriggerActive"] and self._last_batch() == batch:
+            if time.monotonic() > deadline:
+                break
+            time.sleep(LOOK_S)
+        self.query.stop()
+
+    def _last_batch(self) -> int:
+        last: Any = self.query.lastProgress
+        return -1 if last is None else last["batchId"]
+
+
+class RunningApplication:
+    """unsafe: sources whose events are lost to the next run, if this one is stopped."""
+
+    def __init__(self, queries: list[RunningQuery], options: RunOptions, unsafe: list[str]) -> None:
+        self._queries, self._options, self.unsafe = queries, options, unsafe
+
+    @property
+    def is_active(self) -> bool:
+        return any(running.query.isActive for running in self._queries)
+
+    def read_new(self) -> list[BatchProgress]:
+        """What was done since it was asked the last time."""
+        return [batch for running in self._queries for batch in running.read_new()]
+
+    def check(self) -> None:
+        """Raise what stopped a query by itself."""
+        for running in self._queries:
+            problem = running.find_failure(self._options.log)
+            if problem is not None:
+                raise problem
+
+    def stop(self) -> None:
+        for running in self._queries:
+            running.stop()
+
+
+def start_application(spark: SparkSession, application: Application, options: RunOptions) -> RunningApplication:
+    """Over a session that is there already."""
+    if application.tables:
+        raise NotSupportedYet("tables to look events up in, on Spark,", hint="cep.sql takes them: stops=cep.Table(...)")
+    folder = application.path.parent
+    streams = {name: open_stream(spark, source, folder) for name, source in application.sources.items()}
+    frames = {name: stream.rows for name, stream in streams.items()}
+    answers = {name: _make_rows(query, frames) for name, query in application.queries.items()}
+    started: list[RunningQuery] = []
+    try:
+        for name, query in application.queries.items():
+            started.append(_start_query(application, query, answers[name], options))
+        for name, stream in streams.items():
+            if stream.misfits is not None:
+                started.append(_start_dead_letters(application, name, stream.misfits, options))
+    except BaseException:
+        for running in started:
+            running.query.stop()
+        raise
+    return RunningApplication(started, options, _find_unsafe(streams))
+
+
+def find_checkpoint(application: Application) -> str:
+    """A folder, or the URL of one."""
+    written = application.checkpoint or f"{application.path.stem}.checkpoint"
+    return str(locate_path(written, application.path.parent.absolute())) if is_path(written) else written.rstrip("/")
+
+
+def _find_unsafe(streams: Mapping[str, OpenStream]) -> list[str]:
+    return [name for name, stream in streams.items() if not stream.is_replayable]
+
+
+def _make_rows(query: ApplicationQuery, frames: Mapping[str, DataFrame]) -> DataFrame:
+    try:
+        return run_on_spark(query.text, read_inputs(frames, {}), Settings())
+    except CepheidError as problem:
+        problem.origin = query.origin
+        raise
+
+
+def _start_query(
+    application: Application, query: ApplicationQuery, rows: DataFrame, options: RunOptions
+) -> RunningQuery:
+    text = query.sink or (LINES if options.as_json else CONSOLE)
+    sink = AttachedSink(open_spark_sink(text, query.name, application.path.parent), query.name, _show_sink(text))
+    place = f"{find_checkpoint(application)}/queries/{query.name}"
+    writer = sink.attach(rows.observe(ROWS, F.count(F.lit(1)).alias("count")))
+    return RunningQuery(query.name, _start(writer, application, query.name, place, options), sink)
+
+
+def _start_dead_letters(application: Application, name: str, misfits: DataFrame, options: RunOptions) -> RunningQuery:
+    """They are read a second time, by a query of their own: Spark's file sink writes each once."""
+    home = f"{find_checkpoint(application)}/dead_letters/{name}"
+    place = application.sources[name].dead_letters or home
+    target = str(locate_path(place, application.path.parent.absolute())) if is_path(place) else place
+    counted = misfits.observe(ROWS, F.count(F.lit(1)).alias("count"))
+    writer = counted.writeStream.format("parquet").option("path", target)
+    return RunningQuery(
+        name, _start(writer, application, f"dead letters of {name}", f"{home}/_checkpoint", options), None
+    )
+
+
+def _start(
+    writer: DataStreamWriter, application: Application, name: str, checkpoint: str, options: RunOptions
+) -> StreamingQuery:
+    writer = writer.queryName(name).option("checkpointLocation", checkpoint)
+    if options.once:
+        writer = writer.trigger(availableNow=True)
+    elif application.cluster.trigger_s:
+        writer = writer.trigger(processingTime=f"{application.cluster.trigger_s * 1000:.0f} milliseconds")
+    try:
+        return writer.start()
+    except PySparkException as problem:
+        raise tell_failure(name, str(problem), options.log) from None
+
+
+def _show_sink(text: str) -> str:
+    return Database(text, "rows").address if text.startswith("postgres") else text
