@@ -39,6 +39,8 @@ from cepheid.settings import Settings
 
 PATIENCE_S = 30.0  # for a batch to end, before it is cut short
 LOOK_S = 0.05
+# Each new query starts a Python process, which has 10 s to answer: Spark allows no more, and many at once take longer.
+STARTING_AT_ONCE = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +69,12 @@ class RunningQuery:
         if self.sink is not None and self.sink.failure is not None:
             return self.sink.failure
         return tell_failure(self.name, str(problem), log)
+
+    @property
+    def is_under_way(self) -> bool:
+        """Has it done a batch, or ended, or nothing to do?"""
+        status = self.query.status
+        return self._last_batch() >= 0 or not self.query.isActive or status["message"].startswith("Waiting")
 
     def stop(self) -> None:
         """Between two batches, if the one that runs ends soon; one that is cut short is run again the next time."""
@@ -119,15 +127,23 @@ def start_application(spark: SparkSession, application: Application, options: Ru
     started: list[RunningQuery] = []
     try:
         for name, query in application.queries.items():
+            _wait_for_turn(started)
             started.append(_start_query(application, query, answers[name], options))
         for name, stream in streams.items():
             if stream.misfits is not None:
+                _wait_for_turn(started)
                 started.append(_start_dead_letters(application, name, stream.misfits, options))
     except BaseException:
         for running in started:
             running.query.stop()
         raise
     return RunningApplication(started, options, _find_unsafe(streams))
+
+
+def _wait_for_turn(started: list[RunningQuery]) -> None:
+    deadline = time.monotonic() + PATIENCE_S
+    while sum(not running.is_under_way for running in started) >= STARTING_AT_ONCE and time.monotonic() < deadline:
+        time.sleep(LOOK_S)
 
 
 def find_checkpoint(application: Application) -> str:

@@ -23,9 +23,8 @@ READING = {"header": "true", "enforceSchema": "false", "columnPruning": "false"}
 
 def _open(spark: SparkSession, source: ApplicationSource, folder: Path) -> OpenStream:
     from pyspark.sql import functions as F
-    from pyspark.sql.pandas.types import from_arrow_schema
 
-    from cepheid.execution.spark.schemas import quote_name
+    from cepheid.execution.spark.schemas import declared_schema, quote_name
     from cepheid.execution.spark.sources.text_records import (
         FILE,
         PARSING,
@@ -36,7 +35,7 @@ def _open(spark: SparkSession, source: ApplicationSource, folder: Path) -> OpenS
         with_raw,
     )
 
-    schema = from_arrow_schema(source.schema)
+    schema = declared_schema(source.schema)
     options = {**READING, **source.options, **PARSING}
     lines = spark.readStream.schema(with_raw(schema)).options(**options).csv(locate(text_of(source), folder))
     parsed = lines.select(*map(quote_name, schema.names), RAW, F.col("_metadata.file_path").alias(FILE))

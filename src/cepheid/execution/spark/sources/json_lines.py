@@ -28,8 +28,8 @@ def _open(spark: SparkSession, source: ApplicationSource, folder: Path) -> OpenS
 def part_lines(lines: DataFrame, source: ApplicationSource) -> OpenStream:
     """lines: `value`, a JSON object each, and FILE."""
     from pyspark.sql import functions as F
-    from pyspark.sql.pandas.types import from_arrow_schema
 
+    from cepheid.execution.spark.schemas import declared_schema
     from cepheid.execution.spark.sources.text_records import (
         FILE,
         PARSING,
@@ -40,7 +40,7 @@ def part_lines(lines: DataFrame, source: ApplicationSource) -> OpenStream:
         with_raw,
     )
 
-    schema = from_arrow_schema(source.schema)
+    schema = declared_schema(source.schema)
     options = {**source.options, **PARSING}
     found = F.from_json("value", with_raw(schema), options)
     parsed = lines.where(F.trim("value") != "").select("value", FILE, found.alias("found"))

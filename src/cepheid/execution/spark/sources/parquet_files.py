@@ -56,13 +56,13 @@ def _read_stored(spark: SparkSession, place: str, source: ApplicationSource) -> 
 
 
 def _find_wanted(source: ApplicationSource, stored: StructType | None) -> StructType:
-    from pyspark.sql.pandas.types import from_arrow_schema
     from pyspark.sql.types import StructField, StructType, TimestampType
 
+    from cepheid.execution.spark.schemas import declared_schema
     from cepheid.execution.spark.sources.event_time import find_time
 
     if source.is_declared or stored is None:
-        return from_arrow_schema(source.schema)
+        return declared_schema(source.schema)
     time = find_time(stored, source)
     return StructType(
         [StructField(each.name, TimestampType() if each.name == time else each.dataType) for each in stored.fields]

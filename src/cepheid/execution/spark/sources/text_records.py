@@ -1,7 +1,7 @@
 """Records that are text: parsed with a schema, and parted into rows that fit and records that do not.
 
 text ─from_json─▶ rows ─┬─▶ OpenStream.rows
-                        └─▶ OpenStream.misfits: source, reason, record, file, seen
+                        └─▶ OpenStream.misfits: source, reason, record, parsed, file, seen
 
 A record fits if Spark parses all its columns, whichever of them a query reads: what is set apart does not depend on
 queries.  Whoever has text in another place (a message, a field) uses the same two steps: parse, then part.
@@ -30,13 +30,16 @@ def as_texts(schema: StructType) -> StructType:
 
 
 def part_records(parsed: DataFrame, source: str, schema: StructType, reason: Column) -> OpenStream:
-    """parsed: columns of the schema, RAW and FILE.  reason: why a record does not fit, from RAW."""
+    """parsed: columns of the schema, RAW and FILE.  reason: why a record does not fit, from RAW.
+
+    What could be read of a record is kept as well; Spark also refuses to read files for nothing but misfits."""
     is_misfit = F.col(RAW).isNotNull()
     rows = parsed.where(~is_misfit).select(*(quote_name(name) for name in schema.names))
     misfits = parsed.where(is_misfit).select(
         F.lit(source).alias("source"),
         reason.alias("reason"),
         F.col(RAW).alias("record"),
+        F.to_json(F.struct(*(F.col(quote_name(name)) for name in schema.names))).alias("parsed"),
         F.col(FILE).alias("file"),
         F.current_timestamp().alias("seen"),
     )

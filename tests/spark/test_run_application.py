@@ -1,0 +1,132 @@
+"""Applications on Spark: sources and sinks, records that do not fit, runs that go on where the last one ended."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import cepheid as cep
+from cepheid.application import read_application
+from cepheid.execution.endpoints import ENDPOINTS
+from cepheid.execution.spark.batch_progress import Tally
+
+pytestmark = pytest.mark.spark
+
+SCHEMA = {"ts": "timestamp", "bus": "int", "delay": "double"}
+RISING = """SELECT * FROM buses MATCH_RECOGNIZE (
+  PARTITION BY bus ORDER BY ts MEASURES a.ts AS since, a.delay AS low, b.delay AS high
+  PATTERN (a b) WITHIN INTERVAL '30' SECOND DEFINE b AS b.delay > a.delay + 100)"""
+SOURCE = """
+[source.buses]
+schema = { ts = "timestamp", bus = "int", delay = "double" }
+"""
+ON_SPARK = '\n[cluster]\nhost = "spark"\n'
+
+
+def make_events(count: int, seed: int = 1) -> pa.Table:
+    """A second apart; the last one settles what the others began."""
+    draw = random.Random(seed)
+    times = [1_767_225_600_000_000 + 1_000_000 * number for number in range(count)]
+    times[-1] += 3_600_000_000
+    values = {
+        "ts": pa.array(times, pa.timestamp("us")),
+        "bus": pa.array([draw.randrange(5) for _ in times], pa.int32()),
+        "delay": [float(draw.randrange(200)) for _ in times],
+    }
+    return pa.table(values)
+
+
+def expect(events: pa.Table, text: str = RISING) -> Counter[tuple[Any, ...]]:
+    return count_rows(cep.sql(text, buses=events))
+
+
+def count_rows(table: pa.Table) -> Counter[tuple[Any, ...]]:
+    """Times as numbers: some sinks give them a zone."""
+    columns = [
+        column.cast(pa.timestamp("us", tz=column.type.tz)).cast(pa.int64())
+        if pa.types.is_timestamp(column.type)
+        else column
+        for column in table.columns
+    ]
+    return Counter(zip(*(column.to_pylist() for column in columns), strict=True))
+
+
+def make_queries(**sinks: str) -> str:
+    return "".join(f"[query.{name}]\nsql = '''{RISING}'''\nsink = \"{sink}\"\n" for name, sink in sinks.items())
+
+
+def run_once(spark: Any, folder: Path, text: str) -> Counter[str]:
+    """Take what is there, to the end; gives what was counted."""
+    from cepheid.execution.spark.application import RunOptions, start_application
+
+    (folder / "app.toml").write_text(text)
+    application = read_application(folder / "app.toml", ENDPOINTS)
+    running = start_application(spark, application, RunOptions(once=True))
+    tally = Tally()
+    try:
+        for each in running._queries:
+            each.query.awaitTermination(120)
+        assert not running.is_active
+    except Exception:
+        running.check()
+        raise
+    finally:
+        running.stop()
+    for batch in running.read_new():
+        tally.add(batch)
+    return tally.counts
+
+
+def write_lines(path: Path, events: pa.Table, form: str, bad: list[str]) -> None:
+    """bad: spread evenly among the others."""
+    rows = [{**row, "ts": row["ts"].isoformat(sep=" ")} for row in events.to_pylist()]
+    lines = [json.dumps(row) if form == "json" else ",".join(map(str, row.values())) for row in rows]
+    for number, line in enumerate(bad):
+        lines.insert(number * len(events) // len(bad), line)
+    heading = ["ts,bus,delay"] if form == "csv" else []
+    path.parent.mkdir(exist_ok=True)
+    path.with_name(f".{path.name}").write_text("\n".join([*heading, *lines, ""]))
+    path.with_name(f".{path.name}").rename(path)
+
+
+def test_csv_with_poison_to_files_delta_and_postgres_over_two_runs(spark: Any, tmp_path: Path, postgres: Any) -> None:
+    deltalake = pytest.importorskip("deltalake")
+    sinks = {"to_parquet": "out/rising", "to_delta": "delta:out/delta", "to_postgres": f"{postgres.url}#rising"}
+    text = SOURCE + 'path = "feed/"\n' + make_queries(**sinks) + ON_SPARK
+    events = make_events(600)
+    write_lines(
+        tmp_path / "feed" / "1.csv", events.slice(0, 300), "csv", ["no time,3,2.5", "2026-01-01 00:00:00,1", "x,y"]
+    )
+    first = run_once(spark, tmp_path, text)
+    write_lines(tmp_path / "feed" / "2.csv", events.slice(300), "csv", ["2026-01-01 00:00:00,many,1.0"] * 3)
+    second = run_once(spark, tmp_path, text)
+    wanted = expect(events)
+    assert sum(wanted.values()) > 20
+    assert count_rows(spark.read.parquet(str(tmp_path / "out" / "rising")).toArrow()) == wanted
+    assert count_rows(deltalake.DeltaTable(str(tmp_path / "out" / "delta")).to_pyarrow_table()) == wanted
+    assert count_rows(read_postgres(postgres)) == wanted
+    assert first["rows of to_parquet"] + second["rows of to_parquet"] == sum(wanted.values())
+    assert (first["dead letters of buses"], second["dead letters of buses"]) == (3, 3)
+    dead = spark.read.parquet(str(tmp_path / "app.checkpoint" / "dead_letters" / "buses")).toArrow().to_pylist()
+    assert Counter((row["reason"], row["record"]) for row in dead) == {
+        ('"ts" is "no time", no timestamp', "no time,3,2.5"): 1,
+        ("it has not 3 values", "2026-01-01 00:00:00,1"): 1,
+        ("it has not 3 values", "x,y"): 1,
+        ('"bus" is "many", no int', "2026-01-01 00:00:00,many,1.0"): 3,
+    }
+    assert all(row["file"].endswith(".csv") and row["source"] == "buses" for row in dead)
+
+
+def read_postgres(postgres: Any) -> pa.Table:
+    import psycopg
+
+    with psycopg.connect(postgres.url) as connection:
+        rows = connection.execute("SELECT bus, since, low, high FROM rising").fetchall()
+    bus, since, low, high = zip(*rows, strict=True)
+    return pa.table({"bus": bus, "since": pa.array(since, pa.timestamp("us", tz="UTC")), "low": low, "high": high})
