@@ -5,14 +5,17 @@ from __future__ import annotations
 import json
 import random
 from collections import Counter
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import cepheid as cep
 from cepheid.application import read_application
+from cepheid.errors import InvalidOrder, SinkFailed, SnapshotMismatch
 from cepheid.execution.endpoints import ENDPOINTS
 from cepheid.execution.spark.batch_progress import Tally
 
@@ -121,6 +124,98 @@ def test_csv_with_poison_to_files_delta_and_postgres_over_two_runs(spark: Any, t
         ('"bus" is "many", no int', "2026-01-01 00:00:00,many,1.0"): 3,
     }
     assert all(row["file"].endswith(".csv") and row["source"] == "buses" for row in dead)
+
+    with pytest.raises(SnapshotMismatch, match="belongs to another query"):
+        run_once(spark, tmp_path, text.replace("a.delay + 100", "a.delay + 50"))
+    postgres.run("ALTER TABLE rising RENAME COLUMN low TO lowest", "TRUNCATE cepheid_batches")
+    write_lines(tmp_path / "feed" / "3.csv", make_events(100, seed=2), "csv", [])
+    only = SOURCE + 'path = "feed/"\n' + make_queries(again=f"{postgres.url}#rising") + ON_SPARK
+    with pytest.raises(SinkFailed, match=r'sink "postgresql://.*" of query "again" failed: .* column "low"'):
+        run_once(spark, tmp_path, only)
+
+
+OTHERS = """
+[source.lines]
+schema = { ts = "timestamp", bus = "int", delay = "double" }
+path = "lines/*.jsonl"
+dead_letters = "bad"
+[query.from_lines]
+sql = "SELECT ts, bus FROM lines WHERE delay > 100"
+sink = "out/lines.jsonl"
+
+[source.buses]
+path = "feed"
+lateness = "1 second"
+[query.from_feed]
+sql = '''%s'''
+sink = "out/rising.parquet"
+
+[source.viewed]
+path = "table:viewed"
+[query.from_view]
+sql = "SELECT bus, delay FROM viewed WHERE delay < 50"
+sink = "out/viewed.csv"
+
+[source.lake]
+path = "delta:lake"
+[query.from_lake]
+sql = "SELECT ts, bus, delay FROM lake"
+sink = "delta:out/lake"
+"""
+
+
+def test_other_sources_and_sinks_in_another_zone(far_away: Any, tmp_path: Path) -> None:
+    """Times without a zone are the session's, as in Spark's own SQL."""
+    deltalake = pytest.importorskip("deltalake")
+    spark, events = far_away, make_events(200)
+    bad = ['{"ts": "2026-01-01 00:00:00", "bus": 1.5, "delay": 1}', "[1, 2", '{"bus": 3, "delay": "much"}']
+    write_lines(tmp_path / "lines" / "1.jsonl", events, "json", bad)
+    (tmp_path / "feed").mkdir()
+    pq.write_table(events, tmp_path / "feed" / "1.parquet")
+    view = spark.readStream.schema("ts timestamp_ntz, bus int, delay double").parquet(str(tmp_path / "feed"))
+    view.createOrReplaceTempView("viewed")
+    lake, instants = (
+        str(tmp_path / "lake"),
+        events.cast(pa.schema({"ts": pa.timestamp("us", tz="UTC"), "bus": pa.int32(), "delay": pa.float64()})),
+    )
+    day = pa.array([f"day {number % 3}" for number in range(len(events))])
+    dated = instants.append_column("day", day)
+    deltalake.write_deltalake(lake, dated.slice(0, 50), partition_by=["day"])
+    deltalake.write_deltalake(lake, dated.slice(50, 50), mode="append")
+    text = OTHERS % RISING + ON_SPARK
+    counts = run_once(spark, tmp_path, text)
+    deltalake.DeltaTable(lake).optimize.compact()
+    deltalake.write_deltalake(lake, dated.slice(100), mode="append")
+    run_once(spark, tmp_path, text)
+    local = (
+        spark.read.parquet(str(tmp_path / "feed")).selectExpr("cast(ts AS timestamp) AS ts", "bus", "delay").toArrow()
+    )
+    assert local["ts"][0].as_py() != instants["ts"][0].as_py()
+    read = spark.read.schema("ts timestamp, bus int").json(str(tmp_path / "out" / "lines.jsonl")).toArrow()
+    assert count_rows(read) == expect(local, "SELECT ts, bus FROM buses WHERE delay > 100")
+    assert count_rows(spark.read.parquet(str(tmp_path / "out" / "rising.parquet")).toArrow()) == expect(local)
+    read = spark.read.csv(str(tmp_path / "out" / "viewed.csv"), "bus int, delay double", header=True).toArrow()
+    assert count_rows(read) == expect(local, "SELECT bus, delay FROM buses WHERE delay < 50")
+    assert count_rows(deltalake.DeltaTable(str(tmp_path / "out" / "lake")).to_pyarrow_table()) == count_rows(instants)
+    dead = spark.read.parquet(str(tmp_path / "bad")).toArrow()
+    assert counts["dead letters of lines"] == 3
+    assert Counter(zip(dead["record"].to_pylist(), dead["reason"].to_pylist(), strict=True)) == {
+        (bad[0], '"bus" is "1.5", no int'): 1,
+        (bad[1], "it is no JSON object"): 1,
+        (bad[2], '"delay" is "much", no double'): 1,
+    }
+
+
+def test_times_without_a_zone_order_whole_tables_and_streams_say_what_to_do(spark: Any, tmp_path: Path) -> None:
+    events = make_events(100)
+    pq.write_table(events, tmp_path / "1.parquet")
+    whole = spark.read.parquet(str(tmp_path))
+    assert dict(whole.dtypes)["ts"] == "timestamp_ntz"
+    assert count_rows(cep.sql(RISING, buses=whole).toArrow()) == expect(events)
+    stream = spark.readStream.schema(whole.schema).parquet(str(tmp_path))
+    with pytest.raises(InvalidOrder, match="a column of type timestamp_ntz") as told:
+        cep.sql(RISING, buses=stream, lateness=timedelta(seconds=1))
+    assert 'cast("timestamp")' in (told.value.hint or "")
 
 
 def read_postgres(postgres: Any) -> pa.Table:
