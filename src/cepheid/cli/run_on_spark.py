@@ -53,12 +53,10 @@ def _watch(
     tally = Tally()
     try:
         with _Display(as_json) as display:
-            while running.is_active and not stopped.wait(LOOK_S):
-                running.check()
+            while running.goes_on() and not stopped.wait(LOOK_S):
                 display.show(running.read_new(), tally)
             running.stop()
             display.show(running.read_new(), tally)
-        running.check()
     finally:
         running.stop()
     return {"late": 0, "rejected": 0, **tally.counts}

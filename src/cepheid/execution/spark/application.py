@@ -12,7 +12,7 @@ A run that was stopped, or that died, goes on from there with the next.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -39,8 +39,11 @@ from cepheid.settings import Settings
 
 PATIENCE_S = 30.0  # for a batch to end, before it is cut short
 LOOK_S = 0.05
-# Each new query starts a Python process, which has 10 s to answer: Spark allows no more, and many at once take longer.
+# Each new query starts a Python process, which has 10 s to answer: Spark allows no more, and many at once, or one on a
+# busy machine, take longer.  Nothing of the query has run then, so it is started again.
 STARTING_AT_ONCE = 2
+MOST_STARTS = 6
+TOO_SLOW = "Python worker failed to connect back"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,10 +57,13 @@ class RunOptions:
 
 
 class RunningQuery:
-    def __init__(self, name: str, query: StreamingQuery, sink: AttachedSink | None) -> None:
-        """sink: None for what sets dead letters apart."""
-        self.name, self.query, self.sink = name, query, sink
+    """start: again, from its checkpoint.  sink: None for what sets dead letters apart."""
+
+    def __init__(self, name: str, start: Callable[[], StreamingQuery], sink: AttachedSink | None) -> None:
+        self.name, self.sink = name, sink
         self.progress = ProgressReader(name, is_dead=sink is None)
+        self._start, self._starts = start, 1
+        self.query = start()
 
     def read_new(self) -> list[BatchProgress]:
         return self.progress.read_new(self.query.recentProgress)
@@ -69,6 +75,14 @@ class RunningQuery:
         if self.sink is not None and self.sink.failure is not None:
             return self.sink.failure
         return tell_failure(self.name, str(problem), log)
+
+    def start_again(self) -> bool:
+        """Was it only that Spark gave it too little time?"""
+        if TOO_SLOW not in str(self.query.exception()) or self._starts == MOST_STARTS:
+            return False
+        self.query = self._start()
+        self._starts += 1
+        return True
 
     @property
     def is_under_way(self) -> bool:
@@ -96,20 +110,17 @@ class RunningApplication:
     def __init__(self, queries: list[RunningQuery], options: RunOptions, unsafe: list[str]) -> None:
         self._queries, self._options, self.unsafe = queries, options, unsafe
 
-    @property
-    def is_active(self) -> bool:
+    def goes_on(self) -> bool:
+        """Is there still a query that runs?  Raises what stopped one by itself."""
+        for running in self._queries:
+            problem = running.find_failure(self._options.log)
+            if problem is not None and not running.start_again():
+                raise problem
         return any(running.query.isActive for running in self._queries)
 
     def read_new(self) -> list[BatchProgress]:
         """What was done since it was asked the last time."""
         return [batch for running in self._queries for batch in running.read_new()]
-
-    def check(self) -> None:
-        """Raise what stopped a query by itself."""
-        for running in self._queries:
-            problem = running.find_failure(self._options.log)
-            if problem is not None:
-                raise problem
 
     def stop(self) -> None:
         for running in self._queries:
@@ -171,7 +182,7 @@ def _start_query(
     sink = AttachedSink(open_spark_sink(text, query.name, application.path.parent), query.name, _show_sink(text))
     place = f"{find_checkpoint(application)}/queries/{query.name}"
     writer = sink.attach(rows.observe(ROWS, F.count(F.lit(1)).alias("count")))
-    return RunningQuery(query.name, _start(writer, application, query.name, place, options), sink)
+    return RunningQuery(query.name, lambda: _start(writer, application, query.name, place, options), sink)
 
 
 def _start_dead_letters(application: Application, name: str, misfits: DataFrame, options: RunOptions) -> RunningQuery:
@@ -181,9 +192,8 @@ def _start_dead_letters(application: Application, name: str, misfits: DataFrame,
     target = str(locate_path(place, application.path.parent.absolute())) if is_path(place) else place
     counted = misfits.observe(ROWS, F.count(F.lit(1)).alias("count"))
     writer = counted.writeStream.format("parquet").option("path", target)
-    return RunningQuery(
-        name, _start(writer, application, f"dead letters of {name}", f"{home}/_checkpoint", options), None
-    )
+    title, checkpoint = f"dead letters of {name}", f"{home}/_checkpoint"
+    return RunningQuery(name, lambda: _start(writer, application, title, checkpoint, options), None)
 
 
 def _start(
