@@ -69,10 +69,11 @@ class Process:
             str(folder / "app.toml"),
             "--json",
         ]
-        self.errors = (folder / "errors.txt").open("a+")
-        self.process = subprocess.Popen(
-            [*command, *options], stdout=subprocess.PIPE, stderr=self.errors, text=True, start_new_session=True
-        )
+        self.errors = folder / "errors.txt"
+        with self.errors.open("a") as errors:
+            self.process = subprocess.Popen(
+                [*command, *options], stdout=subprocess.PIPE, stderr=errors, text=True, start_new_session=True
+            )
 
     def await_batches(self, count: int) -> None:
         for _ in range(count):
@@ -89,8 +90,7 @@ class Process:
         return self.process.returncode, told
 
     def read_errors(self) -> str:
-        self.errors.seek(0)
-        return self.errors.read()
+        return self.errors.read_text()
 
 
 def write_feed(folder: Path, files: int, seed: int) -> pa.Table:
