@@ -106,18 +106,21 @@ def test_kinds_of_streams_are_known_by_how_they_are_written(tmp_path: Path) -> N
         "s3://bucket/feed.csv/": "CSV",
         "s3://bucket/feed": "Parquet",
     }
-    assert {text: find_stream_kind(text, tmp_path).name for text in written} == written
+    assert {text: find_stream_kind(text, "buses", tmp_path).name for text in written} == written
     assert {kind.name for kind in STREAM_KINDS} == set(written.values())
+    for text in ("kafkaa:host:9092/topic", "mysql://host/shop"):
+        with pytest.raises(UnknownKind, match=text):
+            find_stream_kind(text, "buses", tmp_path)
 
 
 def test_schemas_that_need_no_spark(tmp_path: Path) -> None:
-    rate = read_stream_schema("rate:100", tmp_path)
+    rate = read_stream_schema("rate:100", "buses", tmp_path)
     assert rate is not None
     assert rate.names == ["timestamp", "value"]
-    assert read_stream_schema("feeds/*.csv", tmp_path) is None
+    assert read_stream_schema("feeds/*.csv", "buses", tmp_path) is None
     for text in ("rate:", "rate:0", "rate:x", "socket:9", "socket:host:x"):
         with pytest.raises(InvalidInput, match=text):
-            read_stream_schema(text, tmp_path)
+            read_stream_schema(text, "buses", tmp_path)
 
 
 def test_columns_that_only_spark_knows_are_missed_by_the_simulator(tmp_path: Path) -> None:
@@ -137,11 +140,13 @@ def test_kinds_of_sinks_are_known_by_how_they_are_written(tmp_path: Path) -> Non
         "out/x.jsonl": tmp_path / "out" / "x.jsonl",
         "out": tmp_path / "out",
         "out/x.parquet/": tmp_path / "out" / "x.parquet",
+        "out/v1.2/": tmp_path / "out" / "v1.2",
+        "s3a://bucket/out": None,
     }
     assert {text: find_spark_target(text, "q", tmp_path) for text in written} == written
     kinds = [kind.name for kind in SPARK_SINK_KINDS]
     with pytest.raises(UnknownKind) as problem:
-        find_spark_target("kafka:host:9092/topic", "q", tmp_path)
+        find_spark_target("kafkaa:host:9092/topic", "q", tmp_path)
     assert all(name in (problem.value.hint or "") for name in kinds)
 
 

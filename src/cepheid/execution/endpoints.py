@@ -24,7 +24,7 @@ from cepheid.execution.spark.sources.kinds import read_stream_schema
 
 
 def _read_source_schema(text: str, name: str, folder: Path, host: HostName) -> pa.Schema:
-    known = read_stream_schema(text, folder) if host == "spark" else None
+    known = read_stream_schema(text, name, folder) if host == "spark" else None
     return open_source(text, name=name, folder=folder).schema if known is None else known
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from cepheid.execution.file_names import has_ending, is_path, locate_path
+from cepheid.execution.file_names import has_ending, is_path, is_store, locate_path
 from cepheid.execution.spark.sinks.sink import FileSink, SparkSinkKind
 
 
@@ -28,7 +28,9 @@ def find_target(text: str, folder: Path) -> Path | None:
 def _ends_with(endings: tuple[str, ...], takes_folders: bool) -> Callable[[str], bool]:
     def recognises(text: str) -> bool:
         name = text.rstrip("/")
-        return has_ending(name, endings) or (takes_folders and not Path(name).suffix and ":" not in name)
+        if ":" in name and not text.startswith("file://") and not is_store(text):
+            return False
+        return has_ending(name, endings) or (takes_folders and (text.endswith("/") or not Path(name).suffix))
 
     return recognises
 

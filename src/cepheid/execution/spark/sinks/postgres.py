@@ -25,6 +25,7 @@ from cepheid.lookups import Database
 
 if TYPE_CHECKING:
     from psycopg import Connection
+    from psycopg.sql import Identifier
     from pyspark.sql import Column, DataFrame
 
 PREFIXES = ("postgresql://", "postgres://")
@@ -59,6 +60,7 @@ class PostgresSink:
         require_extra("postgres")
         self._database = Database(url, table)
         self._columns: dict[str, str] = {}
+        self._has_tables = False
 
     def prepare(self, frame: DataFrame) -> DataFrame:
         """What CSV cannot hold becomes text that PostgreSQL reads as the type of the column."""
@@ -72,7 +74,7 @@ class PostgresSink:
         deadline = time.monotonic() + PATIENCE_S
         while True:
             try:
-                with psycopg.connect(self._database.url, connect_timeout=10) as connection:
+                with psycopg.connect(self._database.url, connect_timeout=10, autocommit=True) as connection:
                     self._write_once(connection, rows, batch)
                 return
             except psycopg.OperationalError as problem:  # away: nothing of it is there, or all of it is
@@ -87,22 +89,36 @@ class PostgresSink:
                     f'table "{self._database.table}" does not take the rows: {told}', hint=hint
                 ) from None
 
+    def _make_tables(self, connection: Connection[Any]) -> None:
+        """In a transaction of its own: the lock is for a moment, and not for the rows of others."""
+        from psycopg import sql
+
+        typed = [sql.SQL("{} {}").format(sql.Identifier(n), sql.SQL(kind)) for n, kind in self._columns.items()]
+        make = sql.SQL("CREATE TABLE IF NOT EXISTS {} ({})").format(self._name(), sql.SQL(", ").join(typed))
+        with connection.transaction():
+            for statement in (LOCK, BATCHES, make):
+                connection.execute(statement)
+        self._has_tables = True
+
     def _write_once(self, connection: Connection[Any], rows: Rows, batch: BatchId) -> None:
         from psycopg import sql
 
-        table = sql.Identifier(*self._database.table.split("."))
-        typed = [sql.SQL("{} {}").format(sql.Identifier(n), sql.SQL(kind)) for n, kind in self._columns.items()]
+        if not self._has_tables:
+            self._make_tables(connection)
         names = sql.SQL(", ").join(map(sql.Identifier, self._columns))
-        connection.execute(LOCK)
-        connection.execute(BATCHES)
-        connection.execute(sql.SQL("CREATE TABLE IF NOT EXISTS {} ({})").format(table, sql.SQL(", ").join(typed)))
-        advanced = connection.execute(ADVANCE, (batch.query, batch.checkpoint, batch.number)).fetchone()
-        if advanced is None:
-            return
-        copy_into = sql.SQL("COPY {} ({}) FROM STDIN (FORMAT csv)").format(table, names)
-        with connection.cursor() as cursor, cursor.copy(copy_into) as copy:
-            for text in write_csv(rows):
-                copy.write(text)
+        copy_into = sql.SQL("COPY {} ({}) FROM STDIN (FORMAT csv)").format(self._name(), names)
+        with connection.transaction():
+            advanced = connection.execute(ADVANCE, (batch.query, batch.checkpoint, batch.number)).fetchone()
+            if advanced is None:
+                return
+            with connection.cursor() as cursor, cursor.copy(copy_into) as copy:
+                for text in write_csv(rows):
+                    copy.write(text)
+
+    def _name(self) -> Identifier:
+        from psycopg import sql
+
+        return sql.Identifier(*self._database.table.split("."))
 
 
 def find_type(name: str, kind: str) -> str:

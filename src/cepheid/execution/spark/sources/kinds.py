@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from cepheid.application import ApplicationSource
-from cepheid.errors import InvalidInput
+from cepheid.errors import InvalidInput, UnknownKind
 from cepheid.execution.spark.sources import catalog_table, csv_files, delta, json_lines, parquet_files, rate, socket
 from cepheid.execution.spark.sources.source import OpenStream, StreamKind
 
@@ -31,8 +31,12 @@ STREAM_KINDS: list[StreamKind] = [
 ]
 
 
-def find_stream_kind(text: str, folder: Path) -> StreamKind:
-    return next(kind for kind in STREAM_KINDS if kind.recognises(text, folder))
+def find_stream_kind(text: str, name: str, folder: Path) -> StreamKind:
+    """name: of the source, for messages."""
+    for kind in STREAM_KINDS:
+        if kind.recognises(text, folder):
+            return kind
+    raise UnknownKind("source", name, text, [f"{kind.name} ({kind.written})" for kind in STREAM_KINDS])
 
 
 def open_stream(spark: SparkSession, source: ApplicationSource, folder: Path) -> OpenStream:
@@ -42,13 +46,13 @@ def open_stream(spark: SparkSession, source: ApplicationSource, folder: Path) ->
     if source.path is None:
         hint = f'[source.{source.name}] path = "feed/", or {"; ".join(kind.written for kind in STREAM_KINDS)}'
         raise InvalidInput(f'source "{source.name}" does not say where its events are', hint=hint)
-    opened = find_stream_kind(source.path, folder).open(spark, source, folder)
+    opened = find_stream_kind(source.path, source.name, folder).open(spark, source, folder)
     return OpenStream(add_event_time(opened.rows, source), opened.misfits, opened.is_replayable)
 
 
-def read_stream_schema(text: str, folder: Path) -> pa.Schema | None:
+def read_stream_schema(text: str, name: str, folder: Path) -> pa.Schema | None:
     """Before Spark is there; None: it is read from files, as in a process without Spark."""
-    kind = find_stream_kind(text, folder)
+    kind = find_stream_kind(text, name, folder)
     if kind.is_files:
         return None
     return pa.schema([]) if kind.read_schema is None else kind.read_schema(text, folder)

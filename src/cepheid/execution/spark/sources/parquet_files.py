@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from cepheid.application import ApplicationSource
 from cepheid.errors import InvalidInput
+from cepheid.execution.file_names import is_path, is_store
 from cepheid.execution.spark.sources.source import OpenStream, StreamKind, locate, text_of
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ ENDINGS = (".parquet", ".pq")
 
 
 def _recognises(text: str, folder: Path) -> bool:  # noqa: ARG001 (behind the others: any path or store)
-    return True
+    return is_store(text) or (is_path(text) and (":" not in text or text.startswith("file://")))
 
 
 def _open(spark: SparkSession, source: ApplicationSource, folder: Path) -> OpenStream:
