@@ -15,6 +15,7 @@ from cepheid.application import Application, make_catalog, read_application
 from cepheid.errors import CepheidError, InvalidInput, NotSupportedYet, RunFailed, UnknownKind
 from cepheid.execution.embedded.relations import describe_sql
 from cepheid.execution.endpoints import ENDPOINTS
+from cepheid.execution.spark.application import RunningApplication, RunningQuery, RunOptions
 from cepheid.execution.spark.batch_progress import ROWS, ProgressReader, Tally
 from cepheid.execution.spark.run_failures import find_reason, tell_failure
 from cepheid.execution.spark.session import count_partitions
@@ -224,6 +225,42 @@ def test_each_batch_is_counted_once_and_events_are_not_files() -> None:
     }
     (first, *_) = ProgressReader("late").read_new([make_progress(0)])
     assert (first.waiting, first.horizon_ms, first.duration_ms) == (3, 1_767_225_600_000, 20.0)
+
+
+class Started:
+    """A streaming query of Spark's, as far as it is asked."""
+
+    def __init__(self, failure: str | None, is_active: bool = False) -> None:
+        self._failure, self.isActive = failure, is_active
+        self.lastProgress = None
+        self.status = {"message": "Initializing sources", "isTriggerActive": False}
+
+    def exception(self) -> str | None:
+        return self._failure
+
+    def stop(self) -> None:
+        self.isActive = False
+
+
+def test_a_query_that_spark_gave_too_little_time_is_started_again_and_one_at_a_time() -> None:
+    slow = "SparkException: Python worker failed to connect back."
+    starts: dict[str, list[Started]] = {
+        "a": [Started(slow), Started(slow), Started(None, is_active=True)],
+        "b": [Started(slow), Started(None, is_active=True)],
+    }
+    queries = [RunningQuery(name, lambda left=left: left.pop(0), None) for name, left in starts.items()]
+    running = RunningApplication(queries, RunOptions(log="spark.log"), [])
+    assert running.goes_on()
+    assert [len(left) for left in starts.values()] == [1, 0], "both were ended, so the first goes first"
+    assert running.goes_on()
+    assert [len(left) for left in starts.values()] == [1, 0], "b is starting, and a waits for it"
+    starts["b"].append(Started(None))
+    queries[1].query = starts["b"].pop()
+    assert running.goes_on()
+    assert queries[0].query.isActive
+    broken = RunningQuery("c", lambda: Started("java.io.IOException: No space left on device"), None)
+    with pytest.raises(RunFailed, match='query "c" failed: No space left on device'):
+        RunningApplication([broken], RunOptions(log="spark.log"), []).goes_on()
 
 
 # --- Delta and PostgreSQL ----------------------------------------------------------------------------------

@@ -22,17 +22,16 @@ LOOK_S = 0.3
 
 def run_on_spark(application: Application, once: bool, as_json: bool) -> dict[str, Any]:
     """Until it is stopped by SIGTERM or Ctrl-C, or, once, until all that is there is done; gives what was counted."""
-    from cepheid.execution.spark.session import build_session
     from cepheid.extras import require_extra
 
-    require_extra("spark")
+    require_extra("spark")  # so it is imported afterwards
+    from cepheid.execution.spark.application import start_session
+
     stopped = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: stopped.set())
     logging.getLogger("py4j").setLevel(logging.CRITICAL)  # what a sink raises is told by us, once
     log = _prepare_log(application)
-    settings: dict[str, Any] = dict(application.spark)
-    name = f"cepheid {application.path.stem}"
-    spark = build_session(name, master=application.cluster.master, quiet_log=log, **settings)
+    spark = start_session(application, log)
     signal.signal(signal.SIGINT, lambda *_: stopped.set())  # Spark's own would end its jobs in the middle
     try:
         return _watch(spark, application, once, as_json, log, stopped)

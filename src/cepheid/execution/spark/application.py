@@ -14,21 +14,24 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
+from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-from cepheid.application import Application, ApplicationQuery
-from cepheid.errors import CepheidError, NotSupportedYet
+from cepheid.application import Application, ApplicationQuery, ApplicationSource
+from cepheid.errors import CepheidError, InvalidInput, NotSupportedYet, RunFailed
 from cepheid.execution.file_names import is_path, locate_path
 from cepheid.execution.sinks.terminal import LINES
 from cepheid.execution.spark.batch_progress import ROWS, BatchProgress, ProgressReader
 from cepheid.execution.spark.host import read_inputs, run_on_spark
-from cepheid.execution.spark.run_failures import tell_failure
+from cepheid.execution.spark.run_failures import find_reason, tell_failure
+from cepheid.execution.spark.session import build_session
 from cepheid.execution.spark.sinks.attach import AttachedSink
 from cepheid.execution.spark.sinks.kinds import open_spark_sink
 from cepheid.execution.spark.sinks.terminal import CONSOLE
@@ -42,7 +45,7 @@ LOOK_S = 0.05
 # Each new query starts a Python process, which has 10 s to answer: Spark allows no more, and many at once, or one on a
 # busy machine, take longer.  Nothing of the query has run then, so it is started again.
 STARTING_AT_ONCE = 2
-MOST_STARTS = 6
+MOST_STARTS = 10
 TOO_SLOW = "Python worker failed to connect back"
 
 
@@ -76,13 +79,14 @@ class RunningQuery:
             return self.sink.failure
         return tell_failure(self.name, str(problem), log)
 
-    def start_again(self) -> bool:
+    @property
+    def may_start_again(self) -> bool:
         """Was it only that Spark gave it too little time?"""
-        if TOO_SLOW not in str(self.query.exception()) or self._starts == MOST_STARTS:
-            return False
+        return TOO_SLOW in str(self.query.exception()) and self._starts < MOST_STARTS
+
+    def start_again(self) -> None:
         self.query = self._start()
         self._starts += 1
-        return True
 
     @property
     def is_under_way(self) -> bool:
@@ -111,12 +115,18 @@ class RunningApplication:
         self._queries, self._options, self.unsafe = queries, options, unsafe
 
     def goes_on(self) -> bool:
-        """Is there still a query that runs?  Raises what stopped one by itself."""
+        """Is there still something to wait for?  Raises what stopped a query by itself."""
+        is_waiting = False
         for running in self._queries:
             problem = running.find_failure(self._options.log)
-            if problem is not None and not running.start_again():
+            if problem is None:
+                continue
+            if not running.may_start_again:
                 raise problem
-        return any(running.query.isActive for running in self._queries)
+            is_waiting = True
+            if all(other.is_under_way for other in self._queries):
+                running.start_again()
+        return is_waiting or any(running.query.isActive for running in self._queries)
 
     def read_new(self) -> list[BatchProgress]:
         """What was done since it was asked the last time."""
@@ -127,12 +137,29 @@ class RunningApplication:
             running.stop()
 
 
+def start_session(application: Application, log: Path) -> SparkSession:
+    """As the application says it; log: where Spark writes to."""
+    settings: dict[str, Any] = dict(application.spark)
+    name = f"cepheid {application.path.stem}"
+    try:
+        return build_session(name, master=application.cluster.master, quiet_log=log, **settings)
+    except (PySparkException, Py4JError) as problem:
+        told = f'Spark does not start on "{application.cluster.master}": {find_reason(_java_text(problem))}'
+        raise RunFailed(told, hint=f"see [cluster] master and [spark]; the whole of it is in {log}") from None
+
+
+def _java_text(problem: Exception) -> str:
+    """py4j puts its own words in front, and Java's in the lines behind."""
+    lines = [line for line in str(problem).splitlines() if not line.startswith(("An error occurred", "\tat "))]
+    return "\n".join(lines).removeprefix(": ")
+
+
 def start_application(spark: SparkSession, application: Application, options: RunOptions) -> RunningApplication:
     """Over a session that is there already."""
     if application.tables:
         raise NotSupportedYet("tables to look events up in, on Spark,", hint="cep.sql takes them: stops=cep.Table(...)")
     folder = application.path.parent
-    streams = {name: open_stream(spark, source, folder) for name, source in application.sources.items()}
+    streams = {name: _open_source(spark, source, folder) for name, source in application.sources.items()}
     frames = {name: stream.rows for name, stream in streams.items()}
     answers = {name: _make_rows(query, frames) for name, query in application.queries.items()}
     started: list[RunningQuery] = []
@@ -161,6 +188,16 @@ def find_checkpoint(application: Application) -> str:
     """A folder, or the URL of one."""
     written = application.checkpoint or f"{application.path.stem}.checkpoint"
     return str(locate_path(written, application.path.parent.absolute())) if is_path(written) else written.rstrip("/")
+
+
+def _open_source(spark: SparkSession, source: ApplicationSource, folder: Path) -> OpenStream:
+    try:
+        return open_stream(spark, source, folder)
+    except PySparkException as problem:
+        told = f'source "{source.name}", "{source.path}", cannot be read: {find_reason(str(problem))}'
+        raise InvalidInput(
+            told, hint="a folder has to be there; a pattern, as feed/*.csv, may find nothing yet"
+        ) from None
 
 
 def _find_unsafe(streams: Mapping[str, OpenStream]) -> list[str]:
