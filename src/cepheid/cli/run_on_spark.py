@@ -58,7 +58,8 @@ def _watch(
             display.show(running.read_new(), tally)
     finally:
         running.stop()
-    return {"late": 0, "rejected": 0, **tally.counts}
+    nothing = {f"{what} of {name}": 0 for name in application.queries for what in ("events", "rows")}
+    return {"late": 0, "rejected": 0, **nothing, **tally.counts}
 
 
 def _prepare_log(application: Application) -> Path:

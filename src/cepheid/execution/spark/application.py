@@ -92,20 +92,16 @@ class RunningQuery:
     def is_under_way(self) -> bool:
         """Has it done a batch, or ended, or nothing to do?"""
         status = self.query.status
-        return self._last_batch() >= 0 or not self.query.isActive or status["message"].startswith("Waiting")
+        return self.last_batch >= 0 or not self.query.isActive or status["message"].startswith("Waiting")
 
-    def stop(self) -> None:
-        """Between two batches, if the one that runs ends soon; one that is cut short is run again the next time."""
-        deadline, batch = time.monotonic() + PATIENCE_S, self._last_batch()
-        while self.query.isActive and self.query.status["isTriggerActive"] and self._last_batch() == batch:
-            if time.monotonic() > deadline:
-                break
-            time.sleep(LOOK_S)
-        self.query.stop()
-
-    def _last_batch(self) -> int:
+    @property
+    def last_batch(self) -> int:
         last: Any = self.query.lastProgress
         return -1 if last is None else last["batchId"]
+
+    def is_between(self, batch: int) -> bool:
+        """Has the batch behind this one ended, or does none run?"""
+        return not self.query.isActive or not self.query.status["isTriggerActive"] or self.last_batch > batch
 
 
 class RunningApplication:
@@ -133,8 +129,15 @@ class RunningApplication:
         return [batch for running in self._queries for batch in running.read_new()]
 
     def stop(self) -> None:
-        for running in self._queries:
-            running.stop()
+        """Each between two batches, if the one that runs ends soon; what is cut short is run again the next time."""
+        deadline = time.monotonic() + PATIENCE_S
+        left = [(running, running.last_batch) for running in self._queries]
+        while left:
+            for running, batch in list(left):
+                if running.is_between(batch) or time.monotonic() > deadline:
+                    running.query.stop()
+                    left.remove((running, batch))
+            time.sleep(LOOK_S if left else 0)
 
 
 def start_session(application: Application, log: Path) -> SparkSession:
