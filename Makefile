@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo check test test-spark lint bench golden clean
+.PHONY: help setup demo check test test-spark lint bench golden soak clean
 
 ON_ALL_CORES := --numprocesses logical --dist worksteal
 IN_TWO_SESSIONS := --numprocesses 2 --dist loadfile  # of Spark: one waits much, and uses two cores when it does not
@@ -51,6 +51,9 @@ bench: setup ## Measure everything, beside baselines of the same run
 	$(BIN)/cepheid bench simulation
 	$(BIN)/cepheid bench spark
 	$(BIN)/cepheid bench prediction
+
+soak: setup ## An application on Spark, killed 30 times: what it writes is the batch answer (a quarter of an hour)
+	CEPHEID_KILLS=30 $(BIN)/pytest tests/spark/test_application_process.py
 
 golden: setup ## Write what golden tests find as what they expect; read the difference before you keep it
 	$(BIN)/pytest tests/golden --golden-update

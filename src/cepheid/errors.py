@@ -218,6 +218,24 @@ class DatabaseAway(CepheidError):
         )
 
 
+class RunFailed(CepheidError):
+    """An application that was running stopped by itself; the log has the rest of what is known."""
+
+    code = "run-failed"
+
+
+class SinkFailed(CepheidError):
+    """Rows of a query could not be written."""
+
+    code = "sink-failed"
+
+    def __init__(self, sink: str, query: str, reason: str, hint: str | None) -> None:
+        super().__init__(
+            f'sink "{sink}" of query "{query}" failed: {reason}',
+            hint=hint or "mend it and run again: what was not written is written then, and nothing twice",
+        )
+
+
 class DriverMissing(CepheidError):
     """A database needs a package that is not installed."""
 

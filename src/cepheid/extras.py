@@ -34,6 +34,7 @@ EXTRAS = {
     ),
     "plots": Extra("Drawing pictures", {"matplotlib": "matplotlib"}),
     "postgres": Extra("PostgreSQL", {"psycopg": "psycopg"}),
+    "delta": Extra("Delta", {"deltalake": "deltalake"}),
 }
 
 

@@ -28,7 +28,7 @@ class Hidden:
             raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
 sys.meta_path.insert(0, Hidden())
 """
-WITHOUT_EXTRAS = HIDE.format(hidden={"pyspark", "pandas", "matplotlib", "psycopg", "py4j", "grpc"})
+WITHOUT_EXTRAS = HIDE.format(hidden={"pyspark", "pandas", "matplotlib", "psycopg", "py4j", "grpc", "deltalake"})
 
 
 def run_without_extras(script: str, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -87,6 +87,7 @@ print(rows.column("mean").to_pylist(), query.push(ticks=ticks).to_pylist() + que
         ("bench", "patterns"),
         ("bench", "prediction"),
         ("calibrate", "--app", "docs/examples/study_app.toml", "--host", "spark"),
+        ("run", "docs/examples/spark_app.toml"),
     ],
 )
 def test_commands_that_need_spark_say_so_at_once(arguments: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -111,7 +112,8 @@ def test_doctor_says_which_extras_are_missing_and_finds_nothing_wrong() -> None:
     assert '-> pip install "cepheid[plots]"' in found.stdout
     assert found.returncode == 0, found.stderr
     told = json.loads(run_command("doctor", "--json").stdout)
-    assert told["ready"] == {"core": True, "spark": False, "connect": False, "plots": False, "postgres": False}
+    extras = ("spark", "connect", "plots", "postgres", "delta")
+    assert told["ready"] == {"core": True, **dict.fromkeys(extras, False)}
 
 
 def test_doctor_finds_an_extra_incomplete_that_lacks_something(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -257,6 +257,8 @@ CODES = {  # people search for them and programs compare them: add new ones, kee
     "MissingExtra": "missing-extra",
     "NotSupportedYet": "not-supported-yet",
     "PatternTooCostly": "pattern-too-costly",
+    "RunFailed": "run-failed",
+    "SinkFailed": "sink-failed",
     "SnapshotMismatch": "snapshot-mismatch",
     "SyntaxProblem": "syntax",
     "TypeMismatch": "type-mismatch",

@@ -61,8 +61,8 @@ def test_a_broken_source_leaves_no_half_written_file(folder: Path) -> None:
     assert not (folder / "late.parquet").exists()
 
 
-def test_what_cannot_run_here_is_refused(folder: Path) -> None:
-    (folder / "app.toml").write_text(APPLICATION + '\n[cluster]\nhost = "spark"\n')
+def test_what_only_spark_can_do_is_refused_here(folder: Path) -> None:
+    (folder / "app.toml").write_text(APPLICATION.replace('"buses.csv"', '"buses.csv"\nlateness = "5 s"'))
     found = CliRunner().invoke(app, ["run", str(folder / "app.toml")])
     assert found.exit_code == 2
-    assert "on Spark" in found.stderr
+    assert "[cluster] host" in found.stderr

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ import pyarrow as pa
 
 from cepheid.compiler import Compilation, compile_query
 from cepheid.cost.profile import NOMINAL_MIPS, HostName
-from cepheid.errors import CepheidError
+from cepheid.errors import CepheidError, InvalidInput
 from cepheid.hosts import EMBEDDED, SPARK_STREAMS, HostTraits
 from cepheid.language.catalog import Catalog
 from cepheid.language.expressions.host_types import Describe
@@ -26,13 +27,22 @@ HOSTS: dict[HostName, HostTraits] = {"embedded": EMBEDDED, "spark": SPARK_STREAM
 class ApplicationSource:
     """arrivals: the table that says how many events come (simulation/arrivals), empty: not said.  keys: how many
     different keys its events have, or how many values a column has; None: not known.  path: where it is
-    read from, as the file says it: a path, a pattern or whatever else is a source."""
+    read from, as the file says it: a path, a pattern or whatever else is a source.
+
+    On Spark as well: is_declared: does the file say the schema, or was it found?  time: the column that is event time;
+    None: the only timestamp.  lateness: how late events may come.  dead_letters: where records go that do not fit.
+    options: given to Spark's reader as they are."""
 
     name: str
     schema: pa.Schema
     arrivals: Mapping[str, Any] = field(default_factory=dict)
     keys: float | Mapping[str, float] | None = None
     path: str | None = None
+    is_declared: bool = True
+    time: str | None = None
+    lateness: timedelta = timedelta(0)
+    dead_letters: str | None = None
+    options: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +62,7 @@ class Cluster:
     """engines: how many run at the same time, with `pes` processors each, of `mips` million instructions per second.
 
     trigger_s: how often Spark takes what has come, or a program pushes; 0: as soon as the batch before is done.
-    price_per_hour: of one engine.
+    price_per_hour: of one engine.  master: the cluster that Spark runs on, as Spark names it.
     """
 
     engines: int = 1
@@ -61,6 +71,7 @@ class Cluster:
     host: HostName = "embedded"
     trigger_s: float = 0.0
     price_per_hour: float = 0.0
+    master: str = "local[2]"
 
     @property
     def processors(self) -> int:
@@ -69,7 +80,9 @@ class Cluster:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Application:
-    """tables: what events are looked up in, by their schemas.  simulation: fields of a scenario, by name."""
+    """tables: what events are looked up in, by their schemas.  simulation: fields of a scenario, by name.  checkpoint:
+    the folder that a run on Spark goes on from, as the file says it; None: one beside the file.  spark: settings of
+    Spark's session, by Spark's names."""
 
     path: Path
     sources: Mapping[str, ApplicationSource]
@@ -78,10 +91,16 @@ class Application:
     profile: Path | None = None
     cluster: Cluster = Cluster()
     simulation: Mapping[str, Any] = field(default_factory=dict)
+    checkpoint: str | None = None
+    spark: Mapping[str, str] = field(default_factory=dict)
 
 
 def make_catalog(application: Application, describe: Describe) -> Catalog:
     """What its queries may read."""
+    for name, source in application.sources.items():
+        if not source.schema.names:
+            hint = f'[source.{name}] schema = {{ ts = "timestamp", id = "int" }}'
+            raise InvalidInput(f'the columns of source "{name}" are known to Spark only', hint=hint)
     schemas = {name: source.schema for name, source in application.sources.items()} | dict(application.tables)
     return Catalog(schemas, describe, frozenset(application.sources), frozenset(application.tables))
 

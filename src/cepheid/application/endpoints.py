@@ -12,14 +12,17 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from cepheid.cost.profile import HostName
+
 
 @dataclass(frozen=True, slots=True)
 class Endpoints:
-    """All take a text of the file, the name of what it is for, and the folder that relative paths start from.
+    """All take a text of the file, the name of what it is for, the folder that relative paths start from, and the host.
 
-    read_source_schema: of what would be read from there.  find_sink_target: the file that would be written, None: no
-    file.  Both raise InvalidInput for what they do not know or cannot read.
+    read_source_schema: of what would be read from there; without columns, if only Spark knows them.
+    find_sink_target: the file or folder that would be written, None: neither.  Both raise InvalidInput for what they do
+    not know or cannot read.
     """
 
-    read_source_schema: Callable[[str, str, Path], pa.Schema]
-    find_sink_target: Callable[[str, str, Path], Path | None]
+    read_source_schema: Callable[[str, str, Path, HostName], pa.Schema]
+    find_sink_target: Callable[[str, str, Path, HostName], Path | None]

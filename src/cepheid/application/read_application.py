@@ -7,6 +7,9 @@ schema = { ts = "timestamp", bus = "int", delay = "double" }      # or path = "f
 path = "feeds/*.parquet"               # Parquet, CSV, JSON lines, Arrow (execution/sources)
 rate_per_s = 1000.0                    # or arrivals = { kind = "diurnal", rate_per_s = 50.0 }
 keys = 911                             # how many different keys the events have, or { bus = 911, line = 67 }
+lateness = "10 seconds"                # on Spark: how late events may come; time = "ts": by which column
+dead_letters = "bad/"                  # on Spark: records that do not fit; left out: in the checkpoint
+options = { sep = ";" }                # on Spark: of its reader
 
 [table.stops]                          # what events are looked up in
 path = "stops.parquet"
@@ -19,7 +22,14 @@ sink = "out/late.parquet"              # where rows go: a file, or "stdout:jsonl
 [cluster]
 engines = 4
 host = "spark"                         # or embedded
+master = "local[4]"                    # on Spark: its cluster
 trigger_s = 1.0
+
+[run]
+checkpoint = "checkpoint/"             # on Spark: what the next run goes on from; left out: beside this file
+
+[spark]                                # settings of its session
+"spark.sql.session.timeZone" = "UTC"
 
 [simulation]
 duration_s = 300.0
@@ -28,7 +38,8 @@ duration_s = 300.0
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from datetime import timedelta
 from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any, get_args
@@ -38,21 +49,23 @@ import pyarrow as pa
 from cepheid.application.application import Application, ApplicationQuery, ApplicationSource, Cluster
 from cepheid.application.endpoints import Endpoints
 from cepheid.cost.profile import HostName
-from cepheid.errors import InvalidInput, UnknownKind, suggest_name
+from cepheid.errors import InvalidInput, SyntaxProblem, UnknownKind, suggest_name
+from cepheid.language.parsing.interval_parser import scale_unit, split_amount
 from cepheid.schema import read_schema
 from cepheid.toml_files.reading import parse_table, places_in, read_text
 from cepheid.toml_files.table import Table
 
-PARTS = ("profile", "source", "table", "query", "cluster", "simulation")
+PARTS = ("profile", "source", "table", "query", "cluster", "simulation", "run", "spark")
 TABLE_KEYS = ("schema", "path")
-SOURCE_KEYS = (*TABLE_KEYS, "rate_per_s", "arrivals", "keys")
+SOURCE_KEYS = (*TABLE_KEYS, "rate_per_s", "arrivals", "keys", "time", "lateness", "dead_letters", "options")
 QUERY_KEYS = ("sql", "file", "selectivity", "sink")
-CLUSTER_KEYS = ("engines", "pes", "mips", "host", "trigger_s", "price_per_hour")
+CLUSTER_KEYS = ("engines", "pes", "mips", "host", "trigger_s", "price_per_hour", "master")
 ABOVE_ZERO = ("mips", "duration_s", "tick_s")
 NUMBERS = (*ABOVE_ZERO, "trigger_s", "price_per_hour", "network_delay_s")
 WHOLES = ("engines", "pes", "iterations", "cloudlet_pes")
 CHOICES = {"host": get_args(HostName), "fidelity": ("cepsim", "corrected"), "placements": ("vm", "query")}
-NAMES = ("scheduler", "allocation")  # any: users register theirs
+STRATEGIES = ("scheduler", "allocation")  # any: users register theirs
+NAMES = (*STRATEGIES, "master")
 SIMULATION_KEYS = ("duration_s", "tick_s", "network_delay_s", "iterations", "cloudlet_pes", "fidelity", "placements")
 
 
@@ -65,8 +78,9 @@ def read_application(path: Path, endpoints: Endpoints) -> Application:
 
 def _read_application(top: Table, path: Path, endpoints: Endpoints) -> Application:
     folder = path.parent
+    cluster = Cluster(**_read_values(top.table("cluster", "[cluster]", CLUSTER_KEYS)))
     sources = {
-        name: _read_source(name, table, folder, endpoints)
+        name: _read_source(name, table, folder, endpoints, cluster.host)
         for name, table in top.named_tables("source", "source", SOURCE_KEYS)
     }
     if not sources:
@@ -74,9 +88,9 @@ def _read_application(top: Table, path: Path, endpoints: Endpoints) -> Applicati
     queries = {name: _read_query(name, table, path) for name, table in top.named_tables("query", "query", QUERY_KEYS)}
     if not queries:
         raise top.mistake("has no query", hint="[query.NAME] with sql or a file")
-    _check_sinks(top, folder, endpoints)
+    _check_sinks(top, folder, endpoints, cluster.host)
     tables = {
-        name: _read_schema(name, table, folder, endpoints)
+        name: _read_schema(name, table, folder, endpoints, "embedded")
         for name, table in top.named_tables("table", "table", TABLE_KEYS)
     }
     for name in tables:
@@ -88,13 +102,15 @@ def _read_application(top: Table, path: Path, endpoints: Endpoints) -> Applicati
         queries=queries,
         tables=tables,
         profile=folder / top.text("profile") if top.has("profile") else None,
-        cluster=Cluster(**_read_values(top.table("cluster", "[cluster]", CLUSTER_KEYS))),
-        simulation=_read_values(top.table("simulation", "[simulation]", (*SIMULATION_KEYS, *NAMES))),
+        cluster=cluster,
+        simulation=_read_values(top.table("simulation", "[simulation]", (*SIMULATION_KEYS, *STRATEGIES))),
+        checkpoint=_read_checkpoint(top),
+        spark=_read_settings(top.table("spark", "[spark]")),
     )
 
 
-def _read_source(name: str, table: Table, folder: Path, endpoints: Endpoints) -> ApplicationSource:
-    schema = _read_schema(name, table, folder, endpoints)
+def _read_source(name: str, table: Table, folder: Path, endpoints: Endpoints, host: HostName) -> ApplicationSource:
+    schema = _read_schema(name, table, folder, endpoints, host)
     if table.has("rate_per_s") and table.has("arrivals"):
         raise table.mistake("has both a rate and arrivals", "arrivals", hint="leave one out")
     arrivals = table.table("arrivals", f"what arrives at {table.title}", hint='{ kind = "diurnal", rate_per_s = 50.0 }')
@@ -104,7 +120,55 @@ def _read_source(name: str, table: Table, folder: Path, endpoints: Endpoints) ->
         arrivals={"rate_per_s": table.number("rate_per_s", zero=True)} if table.has("rate_per_s") else arrivals.fields,
         keys=_read_keys(table, schema) if table.has("keys") else None,
         path=table.text("path") if table.has("path") else None,
+        is_declared=table.has("schema"),
+        time=_read_time(table, schema) if table.has("time") else None,
+        lateness=_read_lateness(table) if table.has("lateness") else timedelta(0),
+        dead_letters=table.text("dead_letters") if table.has("dead_letters") else None,
+        options=_read_settings(table.table("options", f"the options of {table.title}")),
     )
+
+
+def _read_time(table: Table, schema: pa.Schema) -> str:
+    column = table.text("time")
+    if schema.names and column not in schema.names:
+        raise table.mistake(f'has no column "{column}"', "time", hint=suggest_name(column, schema.names))
+    return column
+
+
+def _read_lateness(table: Table) -> timedelta:
+    written, hint = table.text("lateness"), 'write lateness = "10 seconds"'
+    try:
+        amount, unit = split_amount(written, None)
+        lateness = scale_unit(amount, unit, None) if unit else None
+    except SyntaxProblem as problem:
+        raise table.mistake(f"has a lateness that cannot be read: {problem.message}", "lateness", hint=hint) from None
+    if lateness is None or lateness < timedelta(0):
+        raise table.mistake(f'has the lateness "{written}", which is no span of time', "lateness", hint=hint)
+    return lateness
+
+
+def _read_settings(table: Table) -> dict[str, str]:
+    """Names and values as Spark takes them: "maxFilesPerTrigger" = 1 and header = true are texts to it."""
+    settings = {}
+    for key, value in _flatten(table.fields):
+        if not isinstance(value, str | int | float):
+            raise table.mistake(f'has a list for "{key}"', hint="settings of Spark are texts, numbers, true or false")
+        settings[key] = str(value).lower() if isinstance(value, bool) else str(value)
+    return settings
+
+
+def _flatten(fields: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:
+    """spark.sql.shuffle.partitions = 2 without quotes is a table in a table in a table to TOML."""
+    for key, value in fields.items():
+        if isinstance(value, Mapping):
+            yield from _flatten(value, f"{before}{key}.")
+        else:
+            yield f"{before}{key}", value
+
+
+def _read_checkpoint(top: Table) -> str | None:
+    run = top.table("run", "[run]", ("checkpoint",))
+    return run.text("checkpoint") if run.has("checkpoint") else None
 
 
 def _read_keys(table: Table, schema: pa.Schema) -> float | Mapping[str, float]:
@@ -117,7 +181,7 @@ def _read_keys(table: Table, schema: pa.Schema) -> float | Mapping[str, float]:
     return {column: columns.number(column) for column in columns.fields}
 
 
-def _read_schema(name: str, table: Table, folder: Path, endpoints: Endpoints) -> pa.Schema:
+def _read_schema(name: str, table: Table, folder: Path, endpoints: Endpoints, host: HostName) -> pa.Schema:
     if table.has("schema"):
         columns = table.table("schema", f"the schema of {table.title}")
         try:
@@ -130,7 +194,7 @@ def _read_schema(name: str, table: Table, folder: Path, endpoints: Endpoints) ->
         raise table.mistake("has no schema", hint=hint)
     path = table.text("path")
     try:
-        return endpoints.read_source_schema(path, name, folder)
+        return endpoints.read_source_schema(path, name, folder, host)
     except UnknownKind as problem:
         problem.where = (*table.where, "path")
         raise
@@ -159,7 +223,7 @@ def _read_query(name: str, table: Table, path: Path) -> ApplicationQuery:
     return ApplicationQuery(name=name, text=text, selectivity=selectivity, origin=origin, sink=sink)
 
 
-def _check_sinks(top: Table, folder: Path, endpoints: Endpoints) -> None:
+def _check_sinks(top: Table, folder: Path, endpoints: Endpoints, host: HostName) -> None:
     """Each of a known kind, and no file written twice, or read as well."""
     taken = {
         (folder / table.text("path")).resolve(): table.title
@@ -171,7 +235,7 @@ def _check_sinks(top: Table, folder: Path, endpoints: Endpoints) -> None:
         if not table.has("sink"):
             continue
         try:
-            target = endpoints.find_sink_target(table.text("sink"), name, folder)
+            target = endpoints.find_sink_target(table.text("sink"), name, folder, host)
         except UnknownKind as problem:
             problem.where = (*table.where, "sink")
             raise

@@ -1,4 +1,4 @@
-"""cepheid run: an application in this process, from its sources to its sinks."""
+"""cepheid run: an application from its sources to its sinks, in this process or on Spark (run_on_spark.py)."""
 
 from __future__ import annotations
 
@@ -21,16 +21,27 @@ def run(
     as_json: Annotated[
         bool, typer.Option("--json", help="Rows of queries without a sink as JSON lines, then what was counted")
     ] = False,
-    rows: Annotated[int, typer.Option(help="Events of each source that are pushed at a time")] = 65_536,
+    rows: Annotated[int, typer.Option(help="Events of each source that are pushed at a time (not on Spark)")] = 65_536,
+    once: Annotated[bool, typer.Option("--once", help="On Spark: take what is there now, and end")] = False,
 ) -> None:
-    """Run the queries of an application over the files it names, to their end."""
+    """Run the queries of an application, from its sources to its sinks.
+
+    In this process (host = "embedded"): over the files it names, to their end.  On Spark (host = "spark"): until it is
+    stopped by Ctrl-C or SIGTERM, taking what is added; the next run goes on from its checkpoint.  --once ends when all
+    that is there is done; what waits for later events comes out with a later run.
+    """
     with report_failures():
         from cepheid.application import read_application
         from cepheid.execution.endpoints import ENDPOINTS
 
         read = read_application(application, ENDPOINTS)
-        with open_session(read, as_json) as session:
-            counted = _run_with_progress(session, rows)
+        if read.cluster.host == "spark":
+            from cepheid.cli.run_on_spark import run_on_spark
+
+            counted = run_on_spark(read, once, as_json)
+        else:
+            with open_session(read, as_json) as session:
+                counted = _run_with_progress(session, rows)
     if as_json:
         typer.echo(json.dumps(counted))
     else:
@@ -45,8 +56,12 @@ def open_session(application: Application, as_json: bool) -> Session:
     from cepheid.execution.sinks.terminal import LINES, TerminalTable
     from cepheid.live_session import Session
 
-    if application.cluster.host != "embedded":
-        raise NotSupportedYet("running an application on Spark", hint='[cluster] host = "embedded", or cep.sql')
+    for name, source in application.sources.items():
+        if source.lateness or source.time or source.dead_letters or source.options:
+            raise NotSupportedYet(
+                f'lateness, time, dead_letters or options of source "{name}" in this process',
+                hint='leave them out, or run it on Spark: [cluster] host = "spark"',
+            )
     if application.tables:
         raise NotSupportedYet("tables to look events up in", hint="cep.Session takes them: session.source(name, table)")
     session = Session()

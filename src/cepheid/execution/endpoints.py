@@ -1,7 +1,9 @@
-"""Sources and sinks of an application: asked about when it is read, opened when it runs.
+"""Sources and sinks of an application: asked about when it is read, opened when it runs in this process.
 
 APP.toml ─read_application(path, ENDPOINTS)─▶ Application ─open_application_source─▶ Source
                                                           ─open_application_sink─▶ Sink
+
+On Spark there are others (execution/spark/sources, execution/spark/sinks), which execution/spark/application.py opens.
 """
 
 from __future__ import annotations
@@ -11,19 +13,23 @@ from pathlib import Path
 import pyarrow as pa
 
 from cepheid.application import Application, Endpoints
+from cepheid.cost.profile import HostName
 from cepheid.errors import InvalidInput
 from cepheid.execution.sinks.kinds import find_target, open_sink
 from cepheid.execution.sinks.sink import Sink
 from cepheid.execution.sources.kinds import open_source
 from cepheid.execution.sources.source import Source
+from cepheid.execution.spark.sinks.kinds import find_spark_target
+from cepheid.execution.spark.sources.kinds import read_stream_schema
 
 
-def _read_source_schema(text: str, name: str, folder: Path) -> pa.Schema:
-    return open_source(text, name=name, folder=folder).schema
+def _read_source_schema(text: str, name: str, folder: Path, host: HostName) -> pa.Schema:
+    known = read_stream_schema(text, name, folder) if host == "spark" else None
+    return open_source(text, name=name, folder=folder).schema if known is None else known
 
 
-def _find_sink_target(text: str, name: str, folder: Path) -> Path | None:
-    return find_target(text, name=name, folder=folder)
+def _find_sink_target(text: str, name: str, folder: Path, host: HostName) -> Path | None:
+    return find_spark_target(text, name, folder) if host == "spark" else find_target(text, name=name, folder=folder)
 
 
 ENDPOINTS = Endpoints(_read_source_schema, _find_sink_target)

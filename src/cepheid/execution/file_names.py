@@ -13,12 +13,18 @@ from urllib.parse import unquote, urlsplit
 from cepheid.errors import InvalidInput
 
 MAGIC = frozenset("*?[")
+STORES = frozenset(("s3", "s3a", "gs", "abfs", "abfss", "wasb", "wasbs", "hdfs", "webhdfs", "viewfs"))
 COMPRESSIONS = (".gz", ".bz2", ".zst", ".lz4")  # Arrow knows them by their endings
 
 
 def is_path(text: str) -> bool:
     """Not a URL, except of a file."""
     return "://" not in text or text.startswith("file://")
+
+
+def is_store(text: str) -> bool:
+    """The URL of a file or folder that is kept elsewhere, as Spark names it."""
+    return text.partition("://")[0].lower() in STORES
 
 
 def locate_path(text: str, folder: Path | None = None) -> Path:

@@ -10,10 +10,10 @@ from cepheid.measurement import BatchMeasurement
 
 def read_measurements(query: Any) -> list[BatchMeasurement]:
     """The recent batches of a StreamingQuery whose DataFrame came from `cep.sql`."""
-    return [_read_progress(progress) for progress in query.recentProgress]
+    return [read_progress(progress) for progress in query.recentProgress]
 
 
-def _read_progress(progress: Any) -> BatchMeasurement:
+def read_progress(progress: Any) -> BatchMeasurement:
     counted = [told for name, told in progress["observedMetrics"].items() if name.startswith("cepheid")]
     counts = {
         name: sum(int(told[name] or 0) for told in counted)

@@ -15,9 +15,13 @@ from cepheid.extras import require_extra
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+CLUSTER_PARTITIONS = 16
 
-def build_session(name: str, cores: int = 2, quiet_log: Path | None = None, **settings: str) -> SparkSession:
-    """A local session on `cores` cores; `settings` use __ for the dots of Spark's names.
+
+def build_session(
+    name: str, cores: int = 2, quiet_log: Path | None = None, master: str | None = None, **settings: str
+) -> SparkSession:
+    """A local session on `cores` cores, or one on the cluster `master`; `settings` use __ for dots in Spark's names.
 
     `quiet_log`: where Spark and its workers write what they would put on the terminal.
     """
@@ -25,18 +29,20 @@ def build_session(name: str, cores: int = 2, quiet_log: Path | None = None, **se
     from pyspark.sql import SparkSession
 
     from cepheid.execution.spark.query_start import STREAM_SETTINGS
+    from cepheid.execution.spark.worker_python import is_this_machine
 
     prepare_java()
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    builder = SparkSession.builder.master(f"local[{cores}]").appName(name)
+    builder = SparkSession.builder.master(master or f"local[{cores}]").appName(name)
+    # Others than those on this machine could not find a driver that listens here only.
+    here = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
     chosen = {
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
-        "spark.driver.host": "127.0.0.1",
-        "spark.driver.bindAddress": "127.0.0.1",
+        **(here if master is None or is_this_machine(master) else {}),
         "spark.driver.memory": "4g",
         "spark.sql.session.timeZone": "UTC",
-        "spark.sql.shuffle.partitions": str(cores),
+        "spark.sql.shuffle.partitions": str(count_partitions(master, cores)),
         "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
         "spark.python.daemon.module": "cepheid.execution.spark.daemon",
         "spark.driver.extraJavaOptions": "-XX:+UseParallelGC",
@@ -48,6 +54,18 @@ def build_session(name: str, cores: int = 2, quiet_log: Path | None = None, **se
         builder = builder.config(key, value)
     with _stderr_into(quiet_log):
         return builder.getOrCreate()
+
+
+def count_partitions(master: str | None, cores: int) -> int:
+    """As many as cores of this machine take part; of a cluster nobody knows."""
+    from cepheid.execution.spark.worker_python import is_this_machine
+
+    if master is None or not is_this_machine(master):
+        return cores if master is None else CLUSTER_PARTITIONS
+    threads = master.partition("[")[2].rstrip("]").split(",")
+    if master.startswith("local-cluster"):
+        return int(threads[0]) * int(threads[1])
+    return (os.cpu_count() or cores) if threads[0] == "*" else int(threads[0] or 1)
 
 
 @contextmanager

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from pyspark.sql import DataFrame
-from pyspark.sql.types import DataType, TimestampType
+from pyspark.sql.types import DataType, TimestampNTZType, TimestampType
 
 from cepheid.errors import InvalidInput, InvalidOrder, NotSupportedYet
 from cepheid.event_time import in_microseconds
@@ -30,9 +30,15 @@ def read_delay(frame: DataFrame, column: str = "_time") -> int:
 
 def _check_event_time(order_type: DataType) -> None:
     if not isinstance(order_type, TimestampType):
+        hint = "order by a column of type timestamp"
+        if isinstance(order_type, TimestampNTZType):
+            hint = (
+                "Spark's watermarks need a timestamp with a zone; cast it, which reads it in the session's: "
+                'df.withColumn("<column>", df["<column>"].cast("timestamp"))'
+            )
         raise InvalidOrder(
             f"a stream is ordered by event time, but ORDER BY names a column of type {order_type.simpleString()}",
-            hint="order by a column of type timestamp",
+            hint=hint,
         )
 
 
