@@ -26,6 +26,9 @@ compile_engine()
 """
 
 
+LONGEST = ("test_application_process", "test_golden_on_spark", "test_windows_on_spark")
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--golden-update", action="store_true", help="renew the expected part of the golden files")
 
@@ -39,7 +42,7 @@ def pytest_xdist_setupnodes() -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """The longest first: one that starts last would keep a single core busy."""
     if hasattr(config, "workerinput"):
-        items.sort(key=lambda item: "property" not in item.path.parts)
+        items.sort(key=lambda item: ("property" not in item.path.parts, item.path.stem not in LONGEST))
 
 
 _PATIENCE_S = 20.0

@@ -34,7 +34,6 @@ def _read_schema(text: str, folder: Path) -> pa.Schema:
 
 def _open(spark: SparkSession, source: ApplicationSource, folder: Path) -> OpenStream:
     from cepheid.execution.spark.capabilities import from_arrow_schema
-
     from cepheid.execution.spark.sources.delta_reader import DeltaStream
     from cepheid.execution.spark.worker_python import own_python
 
