@@ -25,7 +25,7 @@ import cepheid as cep
 
 pytestmark = pytest.mark.spark
 
-KILLS = int(os.environ.get("CEPHEID_KILLS", "3"))
+KILLS = int(os.environ.get("CEPHEID_KILLS", "2"))
 PATIENCE_S = 240.0
 QUERY = """SELECT * FROM buses MATCH_RECOGNIZE (
   PARTITION BY bus ORDER BY ts MEASURES a.ts AS since, b.delay AS high

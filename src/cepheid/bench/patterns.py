@@ -20,12 +20,11 @@ from rich.progress import track
 
 import cepheid as cep
 from cepheid.bench.all_cores import compare_cores
-from cepheid.bench.machine import describe_machine
+from cepheid.bench.machine import describe_machine, keep_memory
 from cepheid.bench.one_core import one_core, time_action
 from cepheid.bench.pattern_queries import PATTERNS
 from cepheid.bench.spark_stream import WARM_UP, measure_stream
 from cepheid.bench.study_data import generate_events
-from cepheid.execution.process_memory import keep_memory
 from cepheid.execution.spark.session import build_session
 from cepheid.extras import require_extra
 from cepheid.kernel.compiled.warm_up import compile_kernels

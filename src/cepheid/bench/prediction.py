@@ -23,7 +23,7 @@ from typing import Any, Literal
 from rich.console import Console
 from rich.progress import Progress, TextColumn, TimeElapsedColumn
 
-from cepheid.bench.machine import describe_machine
+from cepheid.bench.machine import describe_machine, keep_memory
 from cepheid.bench.one_core import one_core
 from cepheid.bench.study_data import generate_events, q5_text
 from cepheid.bench.window_queries import q2_text
@@ -38,7 +38,6 @@ from cepheid.calibration.profile_vertices import make_profile
 from cepheid.compiler import compile_query
 from cepheid.cost.profile import HostName, QueryProfile
 from cepheid.execution.embedded.relations import describe_sql
-from cepheid.execution.process_memory import keep_memory
 from cepheid.execution.spark.session import build_session
 from cepheid.extras import require_extra
 from cepheid.kernel.compiled.warm_up import compile_kernels

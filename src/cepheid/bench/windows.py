@@ -14,13 +14,12 @@ from rich.progress import track
 
 import cepheid as cep
 from cepheid.bench.all_cores import compare_cores
-from cepheid.bench.machine import describe_machine
+from cepheid.bench.machine import describe_machine, keep_memory
 from cepheid.bench.new_process import measure_in_new_process
 from cepheid.bench.one_core import one_core, time_action
 from cepheid.bench.study_data import generate_events
 from cepheid.bench.window_memory import measure_q6, measure_sharing
 from cepheid.bench.window_queries import SIZES, list_queries, q2_text, q3_text
-from cepheid.execution.process_memory import keep_memory
 from cepheid.kernel.compiled.warm_up import compile_kernels
 
 

@@ -49,12 +49,12 @@ def _calibrate(
     from rich.progress import Progress
 
     from cepheid.application import read_application
+    from cepheid.bench.machine import keep_memory
     from cepheid.bench.one_core import one_core
     from cepheid.calibration.calibrate import EXTENTS
     from cepheid.calibration.calibrate_application import calibrate_application
     from cepheid.cost.profile import HostName, Method
     from cepheid.execution.endpoints import ENDPOINTS
-    from cepheid.execution.process_memory import keep_memory
 
     application = read_application(app, ENDPOINTS)
     host: Any = asked or application.cluster.host

@@ -13,7 +13,6 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 import pandas as pd
@@ -25,7 +24,6 @@ from cepheid.event_time import BEGINNING
 from cepheid.execution.blob import read_blob, write_table
 from cepheid.execution.engine import Engine, name_events
 from cepheid.execution.engine_identity import EngineIdentity
-from cepheid.execution.process_memory import keep_memory
 from cepheid.execution.spark.clock import Clock
 from cepheid.execution.spark.engine_warm_up import ensure_engine
 from cepheid.execution.spark.envelopes import open_envelopes
@@ -37,7 +35,6 @@ from cepheid.graph.node import EngineNode
 COUNTED = ("events", "rejected", "late", "rows", "dropped")
 OUTPUT_SCHEMA = ", ".join([*(f"{name} long" for name in COUNTED), "payload binary"])
 MOST_CACHED = 256
-KEPT_BYTES = 1 << 28
 
 _engines: dict[tuple[str, int], tuple[str, Engine, StoredState]] = {}
 
@@ -67,7 +64,6 @@ class EngineProcessor(StatefulProcessor):
         self._schemas = task.schemas
 
     def init(self, handle: StatefulProcessorHandle) -> None:
-        _keep_memory()
         self._handle = handle
         self._index = handle.getValueState("index", "blob binary")
         self._segments = handle.getMapState("segments", "number long", "blob binary")
@@ -151,12 +147,6 @@ class EngineProcessor(StatefulProcessor):
                 (batch,), (write_table(name_events(pa.concat_tables(engine.late), self._task.names)),)
             )
             engine.late = []
-
-
-@cache
-def _keep_memory() -> None:
-    """Once in a worker process."""
-    keep_memory(most=KEPT_BYTES, pad=KEPT_BYTES // 4)
 
 
 def read_envelopes(rows: Iterator[pd.DataFrame]) -> tuple[list[int], list[int], list[bytes | None], list[int]]:
