@@ -11,6 +11,7 @@ all stored events is.  Since a segment never changes, an older index and its seg
 from __future__ import annotations
 
 import base64
+import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -30,9 +31,11 @@ SPARE_ROWS = 1024  # stored events not worth rewriting for
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """number: its name in the store; arrivals: int64[n], ascending, of all its events."""
+    """number: its name in the store; stamp: tells it from one of the same number that a batch which failed has written;
+    arrivals: int64[n], ascending, of all its events."""
 
     number: int
+    stamp: str
     arrivals: npt.NDArray[np.int64]
 
 
@@ -47,11 +50,12 @@ class StoredState:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What to write: the index, new segments, segments to delete."""
+    """What to write: the index, new segments, segments to delete; stamp: of the new ones."""
 
     index: bytes
+    stamp: str
     puts: dict[int, bytes] = field(default_factory=dict)
-    deletes: tuple[int, ...] = ()
+    deletes: tuple[Segment, ...] = ()
 
 
 def plan_change(engine: Engine, stored: StoredState, extra: dict[str, Any]) -> tuple[Change, StoredState]:
@@ -61,25 +65,27 @@ def plan_change(engine: Engine, stored: StoredState, extra: dict[str, Any]) -> t
     table = kept.table.take(pa.array(order))
     roles, numbers, taken = kept.roles[order], kept.numbers[order], kept.taken[order]
     arrivals = table.column("_arrival").to_numpy()
-    alive = [segment for segment in stored.segments if _count_live(segment, arrivals)]
+    alive = [segment for segment in stored.segments if _count(_find_live(segment, arrivals))]
     stored_rows = sum(len(segment.arrivals) for segment in alive)
     fresh = arrivals >= stored.arrivals
     puts: dict[int, bytes] = {}
-    number = stored.next_number
+    number, stamp = stored.next_number, uuid.uuid4().hex
     if stored_rows > 2 * int((~fresh).sum()) + SPARE_ROWS:
         alive, fresh = [], np.ones(len(arrivals), dtype=np.bool_)
     if fresh.any():
         puts[number] = _write_segment(table.filter(pa.array(fresh)), arrivals[fresh])
-        alive = [*alive, Segment(number, arrivals[fresh])]
+        alive = [*alive, Segment(number, stamp, arrivals[fresh])]
         number += 1
     kept_numbers = {segment.number for segment in alive}
-    deletes = tuple(segment.number for segment in stored.segments if segment.number not in kept_numbers)
+    deletes = tuple(segment for segment in stored.segments if segment.number not in kept_numbers)
     index = _write_index(engine, kept, alive, arrivals, roles, numbers, taken, {**extra, "next_number": number})
-    return Change(index, puts, deletes), StoredState(tuple(alive), number, kept.arrivals)
+    return Change(index, stamp, puts, deletes), StoredState(tuple(alive), number, kept.arrivals)
 
 
-def load_state(engine: Engine, index: bytes, read: Callable[[int], bytes]) -> tuple[StoredState, dict[str, Any]]:
-    """Bring an engine to what the store tells; gives what `plan_change` needs next, and the index's extra."""
+def load_state(engine: Engine, index: bytes, read: Callable[[int, str], bytes]) -> tuple[StoredState, dict[str, Any]]:
+    """Bring an engine to what the store tells; gives what `plan_change` needs next, and the index's extra.
+
+    read: the segment of a number and stamp."""
     header, parts = read_blob(index)
     if header.get("digests") != list(engine.identity.digests):
         held = header.get("described", ["an earlier version of Cepheid"])
@@ -89,9 +95,9 @@ def load_state(engine: Engine, index: bytes, read: Callable[[int], bytes]) -> tu
             hint="run it with the old text, or start with a new checkpoint location",
         )
     segments, tables, past, taken = [], [], [], []
-    for number, live_bits, past_bits, taken_bits in header["segments"]:
-        table = engine.identity.fit_events(_read_segment(read(number)), header["columns"], engine.layout)
-        segments.append(Segment(number, table.column("_arrival").to_numpy()))
+    for number, stamp, live_bits, past_bits, taken_bits in header["segments"]:
+        table = engine.identity.fit_events(_read_segment(read(number, stamp)), header["columns"], engine.layout)
+        segments.append(Segment(number, stamp, table.column("_arrival").to_numpy()))
         live = _unpack_bits(live_bits, len(table))
         tables.append(table.filter(pa.array(live)))
         past.append(_unpack_bits(past_bits, len(table))[live])
@@ -138,7 +144,6 @@ def _write_index(
     taken: npt.NDArray[np.bool_],
     extra: dict[str, Any],
 ) -> bytes:
-    past, in_match = arrivals[roles == PAST], arrivals[taken]
     header = {
         **extra,
         **engine.identity.header(),
@@ -146,22 +151,33 @@ def _write_index(
         "arrivals": kept.arrivals,
         "newest": engine.gate.newest,
         "segments": [
-            (
-                segment.number,
-                _pack_bits(np.isin(segment.arrivals, arrivals, assume_unique=True)),
-                _pack_bits(np.isin(segment.arrivals, past, assume_unique=True)),
-                _pack_bits(np.isin(segment.arrivals, in_match, assume_unique=True)),
-            )
+            (segment.number, segment.stamp, *_flag_events(segment, arrivals, roles == PAST, taken))
             for segment in segments
         ],
     }
     return write_blob(header, [numbers.tobytes() if numbers.any() else b"", kept.partials])
 
 
-def _count_live(segment: Segment, arrivals: npt.NDArray[np.int64]) -> int:
-    """How many of the ascending `arrivals` lie in the segment's range."""
+def _flag_events(
+    segment: Segment, arrivals: npt.NDArray[np.int64], past: npt.NDArray[np.bool_], taken: npt.NDArray[np.bool_]
+) -> tuple[str, str, str]:
+    """Of each event of a segment: is it still needed, does it lie before its key's search, is it taken?  `arrivals`,
+    ascending, are those that are needed; the others are aligned with them."""
+    live = _find_live(segment, arrivals)
+    places = np.searchsorted(segment.arrivals, arrivals[live])
+    flags = np.zeros((3, len(segment.arrivals)), dtype=np.bool_)
+    flags[0, places], flags[1, places], flags[2, places] = True, past[live], taken[live]
+    return _pack_bits(flags[0]), _pack_bits(flags[1]), _pack_bits(flags[2])
+
+
+def _find_live(segment: Segment, arrivals: npt.NDArray[np.int64]) -> slice:
+    """Which of the ascending `arrivals` lie in the segment's range, which no other segment shares."""
     low, high = np.searchsorted(arrivals, (segment.arrivals[0], segment.arrivals[-1] + 1))
-    return int(high - low)
+    return slice(int(low), int(high))
+
+
+def _count(found: slice) -> int:
+    return int(found.stop - found.start)
 
 
 def _pack_bits(flags: npt.NDArray[np.bool_]) -> str:

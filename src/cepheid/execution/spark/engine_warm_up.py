@@ -25,7 +25,7 @@ def warm_up(node: EngineNode, schemas: list[pa.Schema]) -> None:
     engine.push([make_up_events(schema) for schema in schemas], BEGINNING)
     change, _ = plan_change(engine, StoredState(), {})
     again = Engine([node], schemas)
-    load_state(again, change.index, change.puts.__getitem__)
+    load_state(again, change.index, lambda number, _stamp: change.puts[number])
     again.push([make_up_events(schema) for schema in schemas], BEGINNING)
     again.finish()
 

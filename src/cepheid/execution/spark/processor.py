@@ -5,7 +5,8 @@
     late      MapState      batch -> events that came too late; kept in the checkpoint
 
 A worker process keeps the engines it has served.  Spark gives no promise that the same worker serves a share
-again, so an engine is trusted only if its version is the one in the store; otherwise it is read back.
+again, so an engine is trusted only if its version is the one in the store; otherwise it is read back, from files of
+this machine where they are (segment_cache.py).
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from cepheid.execution.spark.clock import Clock
 from cepheid.execution.spark.engine_warm_up import ensure_engine
 from cepheid.execution.spark.envelopes import open_envelopes
 from cepheid.execution.spark.plain_errors import TellPlainly
+from cepheid.execution.spark.segment_cache import SegmentCache
 from cepheid.execution.spark.stage_record import StageRecord, check_stages, read_stage
 from cepheid.execution.state_segments import StoredState, load_state, plan_change
 from cepheid.graph.node import EngineNode
@@ -114,23 +116,31 @@ class EngineProcessor(StatefulProcessor):
         if cached is not None and cached[0] == header["version"]:
             return cached[1], cached[2], header
         engine = self._task.make_engine()
-        stored, header = load_state(engine, index, self._read_segment)
+        near = SegmentCache(self._digest, share)
+        stored, header = load_state(engine, index, lambda number, stamp: self._read_segment(near, number, stamp))
         return engine, stored, header
 
-    def _read_segment(self, number: int) -> bytes:
-        value = self._segments.getValue((number,))
-        assert value is not None, f"segment {number} is in the store"
-        return bytes(value[0])
+    def _read_segment(self, near: SegmentCache, number: int, stamp: str) -> bytes:
+        found = near.read(number, stamp)
+        if found is None:
+            value = self._segments.getValue((number,))
+            assert value is not None, f"segment {number} is in the store"
+            found = bytes(value[0])
+            near.write(number, stamp, found)
+        return found
 
     def _save(self, share: int, engine: Engine, stored: StoredState, old_timer: int | None, timer_values: Any) -> None:
         timer = timer_of_waiting(self._task.clock, timer_values) if engine.is_waiting() else None
         version = uuid.uuid4().hex
         extra = {"version": version, "timer": timer, "stage": self._task.record.as_dict()}
         change, stored = plan_change(engine, stored, extra)
+        near = SegmentCache(self._digest, share)
         for number, blob in change.puts.items():
             self._segments.updateValue((number,), (blob,))
-        for number in change.deletes:
-            self._segments.removeKey((number,))
+            near.write(number, change.stamp, blob)
+        for segment in change.deletes:
+            self._segments.removeKey((segment.number,))
+        near.remove(change.deletes)
         self._index.update((change.index,))
         if old_timer is not None:
             self._handle.deleteTimer(old_timer)
