@@ -29,7 +29,7 @@ demo: setup ## A day of city buses through Spark: alerts as they come, a table, 
 check: lint ## Before every commit: style, types, layers and the quick tests (two minutes)
 	$(BIN)/pytest $(ON_ALL_CORES) $(QUICK_TESTS)
 
-test: lint ## Before a change goes in: style, types, layers and all tests, those on Spark last (a quarter of an hour)
+test: lint ## Before a change goes in: style, types, layers and all tests, those on Spark last (half an hour)
 	$(BIN)/pytest $(ON_ALL_CORES) -m "not spark"
 	$(BIN)/pytest $(IN_TWO_SESSIONS) -m spark
 
