@@ -18,6 +18,7 @@ from pyspark.sql import functions
 
 import cepheid as cep
 from cepheid.errors import InvalidInput, NotSupportedYet, SnapshotMismatch
+from cepheid.execution.spark.clock import Clock, find_clock
 from cepheid.execution.spark.direct_ingest import find_parquet_stream
 from cepheid.execution.spark.query_start import RECORD_FILE, STATE_STORE, find_checkpoint
 from cepheid.testing import assert_same_rows
@@ -199,6 +200,13 @@ def test_columns_are_found_by_case_where_the_session_says_so(spark: Any, tmp_pat
     assert find_parquet_stream(stream.frame()) is not None
     with set_for_now(spark, "spark.sql.caseSensitive", "true"):
         assert find_parquet_stream(stream.frame()) is None  # then Spark finds them
+
+
+def test_where_the_fastest_stream_counts_only_spark_knows_the_time(spark: Any, tmp_path: Path) -> None:
+    frames = [FedStream(spark, tmp_path / name, SCHEMA).frame().withWatermark("ts", "0 seconds") for name in "ab"]
+    assert (find_clock(frames, []), find_clock(frames, frames)) == (Clock.ENVELOPES, Clock.ENVELOPES)
+    with set_for_now(spark, "spark.sql.streaming.multipleWatermarkPolicy", "max"):
+        assert (find_clock(frames, []), find_clock(frames[:1], [])) == (Clock.WATERMARK, Clock.ENVELOPES)
 
 
 def test_settings_of_the_session_stay_as_they_are(spark: Any, tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from pyspark.sql import DataFrame
 from cepheid.errors import NotSupportedYet
 from cepheid.execution.spark.chain_meaning import check_chain, spark_is_ansi
 from cepheid.execution.spark.chain_processor import ChainProcessor, ChainTask
-from cepheid.execution.spark.clock import Clock, find_clock
+from cepheid.execution.spark.clock import find_clock
 from cepheid.execution.spark.direct_ingest import DirectInput, find_parquet_stream, make_reader
 from cepheid.execution.spark.engine_stage import Stage, record_stage, run_stateful, with_watermark
 from cepheid.execution.spark.envelopes import ENVELOPE_SCHEMA, Packing, make_packer
@@ -53,7 +53,7 @@ def run_chain_on_stream(
     groups = settings.key_groups if keys else 1
     direct = {name: find_parquet_stream(frames[name]) for name in times}
     through_jvm = [frames[name] for name, stream in direct.items() if stream is None]
-    clock = find_clock(through_jvm) if through_jvm else Clock.ENVELOPES
+    clock = find_clock([frames[name] for name in times], through_jvm)
     placed, record = place_by_nature(lower, SPARK_STREAMS.native), record_stage(graph, vertex, groups, session)
     task = ChainTask(placed, schemas, lateness_us, record, list(times.values()), clock)
     packed: DataFrame | None = None

@@ -27,11 +27,11 @@ class Clock(IntEnum):
     WATERMARK = 2
 
 
-def find_clock(frames: list[DataFrame]) -> Clock:
-    """What is known of the time of all inputs, which come through the JVM."""
-    if len(frames) > 1 and frames[0].sparkSession.conf.get(POLICY, "min") != "min":
-        return Clock.WATERMARK
-    return max(map(_find_clock, frames))
+def find_clock(inputs: list[DataFrame], through_jvm: list[DataFrame]) -> Clock:
+    """What is known of the time of all inputs; through_jvm: those that workers do not read themselves."""
+    if len(inputs) > 1 and inputs[0].sparkSession.conf.get(POLICY, "min") != "min":
+        return Clock.WATERMARK  # the slowest does not count, as it does here
+    return max(map(_find_clock, through_jvm), default=Clock.ENVELOPES)
 
 
 def _find_clock(frame: DataFrame) -> Clock:

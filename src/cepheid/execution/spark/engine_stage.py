@@ -144,9 +144,9 @@ def run_engines_on_stream(
     found = [find_direct_input(graph, feed, frames) for feed in graph.inputs(vertex)]
     direct = [reader for reader in found if reader is not None]
     if len(direct) == len(inputs):
-        packed, clock = _read_all(node, inputs, direct, delays_us, groups), Clock.ENVELOPES
+        packed, clock = _read_all(node, inputs, direct, delays_us, groups), find_clock(inputs, [])
     else:
-        packed, clock = _pack_all(node, inputs, schemas, groups), find_clock(inputs)
+        packed, clock = _pack_all(node, inputs, schemas, groups), find_clock(inputs, inputs)
     stage = Stage(vertex, record_stage(graph, vertex, groups, session), clock, cells)
     identity = identify_engine(graph, [vertex])
     task = EngineTask(node, schemas, delays_us, identity, name_columns(graph, vertex), stage.record, clock)
