@@ -1,5 +1,5 @@
 """The flag of the golden tests; how tests run on several cores (pytest --numprocesses, `make test`); and a PostgreSQL
-server of our own, where its programs can be had."""
+server and a Kafka broker of our own, where their programs can be had."""
 
 from __future__ import annotations
 
@@ -138,3 +138,21 @@ def postgres(postgres_or_skip: PostgresServer) -> Iterator[PostgresServer]:
     postgres_or_skip.run("DROP SCHEMA public CASCADE", "CREATE SCHEMA public")
     yield postgres_or_skip
     postgres_or_skip.start()
+
+
+@pytest.fixture(scope="session")
+def kafka() -> Iterator[Any]:
+    """A broker; each test makes topics of its own.  A test may stop it, and start it again."""
+    if find_spec("confluent_kafka") is None:
+        pytest.skip('Kafka needs pip install "cepheid[kafka]"')
+    from cepheid.bench.kafka_broker import KAFKA, KafkaBroker, fetch_jars
+
+    try:
+        broker = KafkaBroker(fetch_jars(*KAFKA))
+    except OSError as problem:
+        pytest.skip(f"there is no Kafka here: {problem}")
+    try:
+        broker.start()
+        yield broker
+    finally:
+        broker.remove()

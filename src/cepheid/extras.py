@@ -35,6 +35,7 @@ EXTRAS = {
     "plots": Extra("Drawing pictures", {"matplotlib": "matplotlib"}),
     "postgres": Extra("PostgreSQL", {"psycopg": "psycopg"}),
     "delta": Extra("Delta", {"deltalake": "deltalake"}),
+    "kafka": Extra("Kafka", {"confluent-kafka": "confluent_kafka"}),
 }
 
 

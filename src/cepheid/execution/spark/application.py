@@ -251,4 +251,4 @@ def _start(
 
 
 def _show_sink(text: str) -> str:
-    return Database(text, "rows").address if text.startswith("postgres") else text
+    return Database(text, "rows").address if text.startswith("postgres") else text.partition("?")[0]

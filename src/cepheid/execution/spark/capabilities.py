@@ -2,6 +2,7 @@
 
 schemas ─▶ Arrow types     times in UTC have been asked for in two ways
 Arrow types ─▶ schemas     whether times without a zone stay so has had two defaults
+sources in Python          whether they may be asked for less than all
 """
 
 from __future__ import annotations
@@ -15,6 +16,25 @@ from pyspark.sql.pandas import types
 from pyspark.sql.types import StructType
 
 from cepheid.errors import InvalidInput, NotSupportedYet
+
+try:
+    from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows, SupportsTriggerAvailableNow
+except ImportError:  # before Spark 4.2, which asks sources in Python for all there is
+
+    class AvailableNow:
+        """A source that is told when availableNow begins; here it is not."""
+
+    def limit_rows(count: int) -> Any:  # noqa: ARG001 (nobody asks)
+        return None
+
+else:
+
+    class AvailableNow(SupportsTriggerAvailableNow):  # type: ignore[no-redef]
+        """A source that is told when availableNow begins."""
+
+    def limit_rows(count: int) -> Any:
+        """As many rows for each batch, 0: all there are."""
+        return ReadMaxRows(count) if count else ReadAllAvailable()
 
 
 def to_arrow_schema(schema: StructType) -> pa.Schema:

@@ -19,7 +19,7 @@ from cepheid.errors import NotSupportedYet
 from cepheid.execution.spark.chain_meaning import check_chain, spark_is_ansi
 from cepheid.execution.spark.chain_processor import ChainProcessor, ChainTask
 from cepheid.execution.spark.clock import find_clock
-from cepheid.execution.spark.direct_ingest import DirectInput, find_parquet_stream, make_reader
+from cepheid.execution.spark.direct_ingest import DirectInput, find_direct_stream, make_reader
 from cepheid.execution.spark.engine_stage import Stage, record_stage, run_stateful, with_watermark
 from cepheid.execution.spark.envelopes import ENVELOPE_SCHEMA, Packing, make_packer
 from cepheid.execution.spark.schemas import arrow_schema, number_columns, quote_name
@@ -51,7 +51,7 @@ def run_chain_on_stream(
     keys = find_chain_keys(lower, vertex, schemas).columns
     lateness_us = max(read_delay(frames[name], column) for name, column in times.items())
     groups = settings.key_groups if keys else 1
-    direct = {name: find_parquet_stream(frames[name]) for name in times}
+    direct = {name: find_direct_stream(frames[name]) for name in times}
     through_jvm = [frames[name] for name, stream in direct.items() if stream is None]
     clock = find_clock([frames[name] for name in times], through_jvm)
     placed, record = place_by_nature(lower, SPARK_STREAMS.native), record_stage(graph, vertex, groups, session)
@@ -65,7 +65,8 @@ def run_chain_on_stream(
             envelopes = picked.mapInArrow(make_packer(how, schemas[name]), ENVELOPE_SCHEMA)
         else:
             reader = make_reader(DirectInput(stream, read[name], [], time), schemas[name], how)
-            envelopes = with_watermark(stream.files(frames[name]).mapInArrow(reader, ENVELOPE_SCHEMA), lateness_us)
+            names = stream.open_names(frames[name].sparkSession)
+            envelopes = with_watermark(names.mapInArrow(reader, ENVELOPE_SCHEMA), lateness_us)
         packed = envelopes if packed is None else packed.union(envelopes)
     assert packed is not None, "a chain reads streams"
     return run_stateful(packed, ChainProcessor(task), Stage(vertex, record, clock, task.open_query().schema))

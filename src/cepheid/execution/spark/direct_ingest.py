@@ -1,7 +1,8 @@
-"""Direct ingest: where a stream is a folder of Parquet files, workers read the columns themselves.
+"""Direct ingest: where a stream is a folder of Parquet files, or a topic of Kafka, workers read the columns themselves.
 
     ordinary   Parquet ─▶ JVM rows ─▶ Arrow ─▶ worker ─▶ envelopes
     direct     names of files ─▶ worker: Parquet ─▶ Arrow ─▶ envelopes
+               ranges of offsets ─▶ worker: Kafka ─▶ Arrow ─▶ envelopes (kafka/stream.py)
 
 The way of each event through the JVM costs many times what matching it does.  A micro-batch then carries the names
 of its files only; Spark still decides which files those are.  It is done when it surely gives the same rows:
@@ -13,16 +14,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 from urllib.parse import unquote, urlparse
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 
 from cepheid.event_time import newest_time
 from cepheid.execution.embedded.relations import run_relational
 from cepheid.execution.spark.envelopes import MOST_ROWS, Packer, Packing, first_sequence, pack_table
+from cepheid.execution.spark.kafka.stream import find_kafka_stream
 from cepheid.execution.spark.plain_errors import TellPlainly
 from cepheid.execution.spark.schemas import arrow_schema
 from cepheid.graph.column_origin import trace_column
@@ -35,6 +37,19 @@ from cepheid.language.expressions.worker_sql import type_in_worker
 FILES = "path string, modificationTime timestamp, length long, content binary"
 
 
+class DirectStream(Protocol):
+    """What workers can read themselves.  open_names: the stream as rows that say what is to be read.  read: from such
+    rows, tables with columns of the schema, each with how far time has come with its batch at most (None: as far as
+    its events say)."""
+
+    @property
+    def schema(self) -> pa.Schema: ...
+
+    def open_names(self, spark: SparkSession) -> DataFrame: ...
+
+    def read(self, batches: Iterator[pa.RecordBatch], schema: pa.Schema) -> Iterator[tuple[pa.Table, int | None]]: ...
+
+
 @dataclass(frozen=True)
 class ParquetStream:
     """A streaming DataFrame that is nothing but a folder of Parquet files."""
@@ -42,10 +57,14 @@ class ParquetStream:
     options: Mapping[str, str]
     schema: pa.Schema
 
-    def files(self, frame: DataFrame) -> DataFrame:
+    def open_names(self, spark: SparkSession) -> DataFrame:
         """The same stream as names of files: one row per file, nothing of it read."""
-        reader = frame.sparkSession.readStream.format("binaryFile").schema(FILES)
+        reader = spark.readStream.format("binaryFile").schema(FILES)
         return reader.options(**self.options).load().select("path")
+
+    def read(self, batches: Iterator[pa.RecordBatch], schema: pa.Schema) -> Iterator[tuple[pa.Table, int | None]]:
+        paths = [path for batch in batches for path in batch.column("path").to_pylist()]
+        return ((part, None) for path in paths for part in read_parquet(path, schema))
 
 
 @dataclass(frozen=True)
@@ -53,7 +72,7 @@ class DirectInput:
     """One input of a pattern that workers can read: the stream and the columns of it that are read, what lies between,
     the producer's time column."""
 
-    stream: ParquetStream
+    stream: DirectStream
     columns: list[str]
     nodes: list[PlanNode]
     time: str
@@ -68,24 +87,29 @@ def find_direct_input(graph: QueryGraph, layout: str, frames: Mapping[str, DataF
     source, nodes = chain
     producer = graph.vertices[source]
     assert isinstance(producer, Source), "the chain ends in a producer"
-    stream = find_parquet_stream(frames[producer.name])
+    stream = find_direct_stream(frames[producer.name])
     if stream is None or not mean_the_same(nodes, stream.schema):
         return None
     return DirectInput(stream, source_columns(graph, source, stream.schema.names), nodes, origin[1])
 
 
-def find_parquet_stream(frame: DataFrame) -> ParquetStream | None:
-    """What the DataFrame is, read from its plan; None if it is anything else."""
-    settings = frame.sparkSession.conf
-    if not frame.isStreaming or settings.get("spark.sql.session.timeZone") != "UTC":
-        return None
-    if str(settings.get("spark.sql.caseSensitive")).lower() == "true":  # read_parquet finds columns in any case
+def find_direct_stream(frame: DataFrame) -> DirectStream | None:
+    """What the DataFrame is, read from its plan; None if workers cannot read it."""
+    if not frame.isStreaming or frame.sparkSession.conf.get("spark.sql.session.timeZone") != "UTC":
         return None
     plan = _jvm_plan(frame)
     if plan is None:
         return None
     if plan.nodeName() == "EventTimeWatermark":
         plan = plan.children().head()
+    return find_kafka_stream(plan, arrow_schema(frame)) or _find_parquet_stream(frame, plan)
+
+
+def _find_parquet_stream(frame: DataFrame, plan: Any) -> ParquetStream | None:
+    """plan: without its watermark."""
+    case_sensitive = frame.sparkSession.conf.get("spark.sql.caseSensitive")
+    if str(case_sensitive).lower() == "true":  # read_parquet finds columns in any case
+        return None
     if plan.nodeName() != "StreamingRelation" or plan.dataSource().className() != "parquet":
         return None
     options = _read_options(plan.dataSource().options())
@@ -145,16 +169,15 @@ def mean_the_same(nodes: list[PlanNode], schema: pa.Schema) -> bool:
 
 
 def make_reader(direct: DirectInput, layout: pa.Schema, how: Packing) -> Packer:
-    """A function for mapInArrow: names of files in, envelopes out."""
+    """A function for mapInArrow: names of files, or whatever says what is to be read, in, envelopes out."""
     stream, nodes = direct.stream, direct.nodes
     schema = pa.schema([stream.schema.field(name) for name in direct.columns])
 
     def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        paths = [path for batch in batches for path in batch.column("path").to_pylist()]
-        tables = (part for path in paths for part in read_parquet(path, schema))
         with TellPlainly():
-            for sequence, table in enumerate(tables, first_sequence()):
+            for sequence, (table, most) in enumerate(stream.read(batches, schema), first_sequence()):
                 newest = newest_time(table.column(direct.time))  # events that are filtered out move time on as well
+                newest = newest if most is None else min(newest, most)
                 events = table
                 for node in nodes:
                     events = run_relational(node, [events])

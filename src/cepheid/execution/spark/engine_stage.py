@@ -86,11 +86,12 @@ def _pack_all(node: EngineNode, inputs: list[DataFrame], schemas: list[pa.Schema
 def _read_all(
     node: EngineNode, inputs: list[DataFrame], direct: list[DirectInput], delays_us: list[int], groups: int
 ) -> DataFrame:
-    """Envelopes straight from files."""
+    """Envelopes straight from files or topics."""
     packed = []
     for port, (frame, reading, delay) in enumerate(zip(inputs, direct, delays_us, strict=True)):
         reader = make_reader(reading, arrow_schema(frame), Packing(port, name_keys(node), groups))
-        packed.append(with_watermark(reading.stream.files(frame).mapInArrow(reader, ENVELOPE_SCHEMA), delay))
+        names = reading.stream.open_names(frame.sparkSession)
+        packed.append(with_watermark(names.mapInArrow(reader, ENVELOPE_SCHEMA), delay))
     return _union(packed)
 
 

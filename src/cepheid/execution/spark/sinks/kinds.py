@@ -9,14 +9,15 @@ from __future__ import annotations
 from pathlib import Path
 
 from cepheid.errors import UnknownKind
-from cepheid.execution.spark.sinks import delta, files, postgres, terminal
+from cepheid.execution.spark.sinks import delta, files, kafka, postgres, terminal
 from cepheid.execution.spark.sinks.sink import BatchSink, FileSink, SparkSinkKind
 
 SPARK_SINK_KINDS: list[SparkSinkKind] = [
     terminal.KIND,
     delta.KIND,
     postgres.KIND,
-    # A kind with a prefix of its own goes here: kafka:HOST:PORT/TOPIC would.
+    kafka.KIND,
+    # A kind with a prefix of its own goes here.
     files.CSV,
     files.JSON,
     files.PARQUET,  # behind the others: it takes any folder

@@ -13,7 +13,16 @@ import pyarrow as pa
 
 from cepheid.application import ApplicationSource
 from cepheid.errors import InvalidInput, UnknownKind
-from cepheid.execution.spark.sources import catalog_table, csv_files, delta, json_lines, parquet_files, rate, socket
+from cepheid.execution.spark.sources import (
+    catalog_table,
+    csv_files,
+    delta,
+    json_lines,
+    kafka,
+    parquet_files,
+    rate,
+    socket,
+)
 from cepheid.execution.spark.sources.source import OpenStream, StreamKind
 
 if TYPE_CHECKING:
@@ -24,7 +33,8 @@ STREAM_KINDS: list[StreamKind] = [
     socket.KIND,
     catalog_table.KIND,
     delta.KIND,
-    # A kind with a prefix of its own goes here: kafka:HOST:PORT/TOPIC would.
+    kafka.KIND,
+    # A kind with a prefix of its own goes here.
     csv_files.KIND,
     json_lines.KIND,
     parquet_files.KIND,  # behind the others: it takes any folder

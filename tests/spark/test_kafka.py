@@ -1,0 +1,60 @@
+"""Topics of a real broker as sources and sinks: what comes out is the batch answer."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+sys.path.append(str(Path(__file__).parent))
+from applications import ON_SPARK, RISING, SOURCE, count_rows, expect, make_events, run_once
+from topics import as_records, read_topic, write_records
+
+pytestmark = pytest.mark.spark
+
+POISON = [b"no JSON", b'{"ts": "soon", "bus": 1, "delay": 1.0}', b'{"bus": 1.5}', None, b'{"bus": 1}{"bus": 2}']
+
+
+def count_found(rows: list[dict[str, Any]]) -> Counter[tuple[Any, ...]]:
+    columns = {name: [row[name] for row in rows] for name in ("bus", "since", "low", "high")}
+    since = [datetime.fromisoformat(text).astimezone(UTC) for text in columns["since"]]
+    return count_rows(pa.table({**columns, "since": pa.array(since, pa.timestamp("us", tz="UTC"))}))
+
+
+def test_from_topic_to_topic_over_two_runs_with_poison_and_a_partition_that_is_behind(
+    spark: Any, tmp_path: Path, kafka: Any
+) -> None:
+    """Partition 0 has all early events before it, so that partition 1, read as far, is an hour ahead in time."""
+    kafka.make_topic("buses", 2)
+    kafka.make_topic("rising", 2)
+    options = 'options = { startingOffsets = "earliest", maxOffsetsPerTrigger = 150 }\n'
+    path = f'path = "kafka:{kafka.servers}/buses"\n'
+    query = f"[query.rising]\nsql = '''{RISING}'''\nsink = \"kafka:{kafka.servers}/rising?key=bus\"\n"
+    text = SOURCE + path + options + query + ON_SPARK
+    events = make_events(600)
+    records = as_records(events, "bus", 2)
+    slow = [(0, b'{"ts": "2025-12-31T23:00:00", "bus": 100, "delay": 0.0}')] * 200
+    write_records(kafka.servers, "buses", [*slow, *records[:300], *((1, each) for each in POISON)])
+    first = run_once(spark, tmp_path, text)
+    write_records(kafka.servers, "buses", records[300:])
+    second = run_once(spark, tmp_path, text)
+    wanted = expect(events)
+    assert sum(wanted.values()) > 20
+    assert count_found(read_topic(kafka.servers, "rising")) == wanted
+    assert (first["events of rising"], second["events of rising"]) == (500, 300)
+    assert first["late"] + second["late"] == 0
+    assert (first["dead letters of buses"], second["dead letters of buses"]) == (len(POISON), 0)
+    dead = spark.read.parquet(str(tmp_path / "app.checkpoint" / "dead_letters" / "buses")).toArrow().to_pylist()
+    assert [row["raw"] for row in sorted(dead, key=lambda row: row["offset"])] == POISON
+    assert {row["reason"] for row in dead} == {
+        "it is no JSON object",
+        '"ts" is "soon", no timestamp',
+        '"bus" is 1.5, no int32',
+        "it has no value",
+    }
+    assert {(row["source"], row["topic"], row["partition"]) for row in dead} == {("buses", "buses", 1)}
