@@ -13,6 +13,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -23,6 +24,9 @@ import pytest
 
 import cepheid as cep
 
+sys.path.append(str(Path(__file__).parent))
+from topics import as_records, read_topic, write_records
+
 pytestmark = pytest.mark.spark
 
 KILLS = int(os.environ.get("CEPHEID_KILLS", "2"))
@@ -30,6 +34,15 @@ PATIENCE_S = 240.0
 QUERY = """SELECT * FROM buses MATCH_RECOGNIZE (
   PARTITION BY bus ORDER BY ts MEASURES a.ts AS since, b.delay AS high
   PATTERN (a b) WITHIN INTERVAL '60' SECOND DEFINE b AS b.delay > a.delay + 50)"""
+ON_SPARK = """
+[cluster]
+host = "spark"
+master = "local[2]"
+
+[spark]
+"spark.driver.memory" = "1g"
+"spark.driver.extraJavaOptions" = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+"""
 APPLICATION = """
 [source.buses]
 path = "feed/"
@@ -47,14 +60,17 @@ sink = "delta:out/delta"
 [query.to_postgres]
 sql = '''%(query)s'''
 sink = "%(postgres)s#found"
+"""
+FROM_TOPIC = """
+[source.buses]
+schema = { ts = "timestamp", bus = "int", delay = "double" }
+path = "kafka:%(servers)s/feed"
+lateness = "5 seconds"
+options = { startingOffsets = "earliest", maxOffsetsPerTrigger = %(records)d }
 
-[cluster]
-host = "spark"
-master = "local[2]"
-
-[spark]
-"spark.driver.memory" = "1g"
-"spark.driver.extraJavaOptions" = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+[query.to_topic]
+sql = '''%(query)s'''
+sink = "kafka:%(servers)s/found"
 """
 
 
@@ -142,7 +158,7 @@ def test_stopped_and_killed_it_writes_each_row_once(tmp_path: Path, postgres: An
     deltalake = pytest.importorskip("deltalake")
     events = write_feed(tmp_path / "feed", files=20 + 5 * KILLS, seed=5)
     given = {"query": QUERY, "postgres": postgres.url}
-    (tmp_path / "app.toml").write_text(APPLICATION % {**given, "files": 1})
+    (tmp_path / "app.toml").write_text((APPLICATION + ON_SPARK) % {**given, "files": 1})
     stopped = Process(tmp_path)
     stopped.await_batches(4)
     stopped.process.send_signal(signal.SIGTERM)
@@ -155,7 +171,7 @@ def test_stopped_and_killed_it_writes_each_row_once(tmp_path: Path, postgres: An
         killed.await_batches(1)
         time.sleep(draw.uniform(0.0, 2.0))  # the moment is the point: nothing is waited for
         killed.kill()
-    (tmp_path / "app.toml").write_text(APPLICATION % {**given, "files": 1000})
+    (tmp_path / "app.toml").write_text((APPLICATION + ON_SPARK) % {**given, "files": 1000})
     last = Process(tmp_path, "--once")
     code, told = last.finish()
     assert code == 0, last.read_errors()
@@ -164,3 +180,34 @@ def test_stopped_and_killed_it_writes_each_row_once(tmp_path: Path, postgres: An
     assert count_rows(deltalake.DeltaTable(str(tmp_path / "out" / "delta")).to_pyarrow_table()) == wanted
     assert count_rows(read_postgres(postgres.url)) == wanted
     assert count_rows(read_parquet(tmp_path / "out" / "parquet")) == wanted
+
+
+def test_from_topic_to_topic_it_writes_each_row_once_though_broker_and_application_are_killed(
+    tmp_path: Path, kafka: Any
+) -> None:
+    events = write_feed(tmp_path / "feed", files=10 + 5 * KILLS, seed=7)
+    kafka.make_topic("feed", 2)
+    kafka.make_topic("found", 2)
+    write_records(kafka.servers, "feed", as_records(events, "bus", 2))
+    given = {"query": QUERY, "servers": kafka.servers}
+    (tmp_path / "app.toml").write_text((FROM_TOPIC + ON_SPARK) % {**given, "records": 50})
+    draw = random.Random(13)
+    for _ in range(max(1, KILLS // 2)):
+        killed = Process(tmp_path)
+        killed.await_batches(2)
+        kafka.stop()
+        time.sleep(10.0 if KILLS > 2 else 2.0)  # as long as it takes a machine to come back
+        kafka.start()
+        killed.await_batches(2)
+        time.sleep(draw.uniform(0.0, 1.0))
+        killed.kill()
+    (tmp_path / "app.toml").write_text((FROM_TOPIC + ON_SPARK) % {**given, "records": 10_000})
+    last = Process(tmp_path, "--once")
+    code, _ = last.finish()
+    assert code == 0, last.read_errors()
+    wanted = count_rows(cep.sql(QUERY, buses=events))
+    rows = read_topic(kafka.servers, "found")
+    since = [datetime.fromisoformat(row["since"]).astimezone(UTC) for row in rows]
+    found = {"bus": [row["bus"] for row in rows], "since": pa.array(since, pa.timestamp("us", tz="UTC"))}
+    assert sum(wanted.values()) > 50
+    assert count_rows(pa.table({**found, "high": [row["high"] for row in rows]})) == wanted

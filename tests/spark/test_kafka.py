@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from collections import Counter
 from datetime import UTC, datetime
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+
+from cepheid.bench.kafka_broker import fetch_jars
+from cepheid.execution.spark.java import prepare_java
 
 sys.path.append(str(Path(__file__).parent))
 from applications import ON_SPARK, RISING, SOURCE, count_rows, expect, make_events, run_once
@@ -58,3 +64,24 @@ def test_from_topic_to_topic_over_two_runs_with_poison_and_a_partition_that_is_b
         "it has no value",
     }
     assert {(row["source"], row["topic"], row["partition"]) for row in dead} == {("buses", "buses", 1)}
+
+
+@pytest.mark.essential
+def test_the_dataframe_of_sparks_own_connector_is_a_stream_like_any_other(tmp_path: Path, kafka: Any) -> None:
+    """In a process of its own, as the jars of the connector have to be there when a session begins."""
+    package = ("org.apache.spark", "spark-sql-kafka-0-10_2.13", version("pyspark"))
+    try:
+        jars = fetch_jars(*package)
+    except OSError as problem:
+        pytest.skip(f"no connector for this Spark can be had: {problem}")
+    needed = ("spark-sql-kafka", "spark-token-provider-kafka", "kafka-clients", "commons-pool2")
+    prepare_java()
+    kafka.make_topic("plain", 2)
+    events = make_events(600)
+    write_records(kafka.servers, "plain", as_records(events, "bus", 2))
+    chosen = ",".join(str(jar) for jar in jars if jar.name.startswith(needed))
+    program = Path(__file__).parent / "connector_program.py"
+    command = [sys.executable, str(program), str(tmp_path), kafka.servers, chosen]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, f"{done.stdout[-2000:]}\n{done.stderr[-6000:]}"
+    assert count_rows(pq.read_table(tmp_path / "out")) == expect(events)

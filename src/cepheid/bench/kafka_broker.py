@@ -53,7 +53,8 @@ def fetch_jars(*package: str) -> list[Path]:
         place.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=place.parent) as draft:
             _run_ivy(Path(draft), package)
-            (Path(draft) / "jars").rename(place)
+            if not place.exists():  # another process may have been quicker
+                (Path(draft) / "jars").rename(place)
     return sorted(place.glob("*.jar"))
 
 

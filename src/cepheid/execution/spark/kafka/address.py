@@ -14,6 +14,9 @@ from cepheid.errors import InvalidInput
 PREFIX = "kafka:"
 CLIENT = "kafka."
 WRITTEN = "kafka:HOST:PORT/TOPIC"
+QUIET = {"log_level": 0, "error_cb": lambda _problem: None}  # what matters is raised by the call that it concerns
+
+RECONNECT = {"reconnect.backoff.max.ms": 1000}  # a broker that is back is found soon
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,9 +34,9 @@ class KafkaAddress:
         """In messages, without secrets."""
         return f"{PREFIX}{self.servers}/{','.join(self.topics)}"
 
-    def client(self, **more: object) -> dict[str, object]:
-        """The configuration of a client of confluent_kafka."""
-        return {"bootstrap.servers": self.servers, **self.settings, **more}
+    def client(self, usual: Mapping[str, object], fixed: Mapping[str, object]) -> dict[str, object]:
+        """The configuration of a client of confluent_kafka.  usual: users may say otherwise; fixed: they may not."""
+        return {"bootstrap.servers": self.servers, **RECONNECT, **usual, **self.settings, **fixed, **QUIET}
 
 
 def read_address(text: str, options: Mapping[str, str] | None = None) -> KafkaAddress:

@@ -25,6 +25,8 @@ READING = {
     "enable.partition.eof": True,
     "allow.auto.create.topics": False,
 }
+# What is asked for is there: a broker need not wait until there is more of it, nor a client until it asks for more.
+QUICK = {"fetch.wait.max.ms": 10, "fetch.queue.backoff.ms": 10}
 AT_END = -191  # the code of confluent_kafka's KafkaError._PARTITION_EOF
 MOST_LOOKED_AT = 100  # records, to find one that has a time
 
@@ -37,10 +39,9 @@ class KafkaCluster:
         from confluent_kafka import Consumer
         from confluent_kafka.admin import AdminClient
 
-        self._address, self._patience_s = address, patience_s
-        quiet = {"log_level": 0, "error_cb": lambda _problem: None}  # what matters is raised
-        self._admin = AdminClient(address.client(**quiet))
-        self._consumer = Consumer(address.client(**READING, **quiet, **{"fetch.message.max.bytes": 1 << 16}))
+        self._address, self._patience_s, self._ask_s = address, patience_s, min(ASK_S, patience_s)
+        self._admin = AdminClient(address.client({}, {}))
+        self._consumer = Consumer(address.client({**QUICK, "fetch.message.max.bytes": 1 << 16}, READING))
 
     def close(self) -> None:
         self._consumer.close()
@@ -51,7 +52,7 @@ class KafkaCluster:
     def _list(self, topic: str) -> list[Partition]:
         from confluent_kafka import KafkaError, KafkaException
 
-        known = self._consumer.list_topics(topic, timeout=ASK_S).topics[topic]
+        known = self._consumer.list_topics(topic, timeout=self._ask_s).topics[topic]
         if known.error is not None:
             if known.error.code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
                 told = f'there is no topic "{topic}" at {self._address.servers}'
@@ -79,7 +80,7 @@ class KafkaCluster:
 
         def ask() -> dict[Partition, int]:
             level = IsolationLevel.READ_COMMITTED
-            told = self._admin.list_offsets(asked, isolation_level=level, request_timeout=ASK_S)
+            told = self._admin.list_offsets(asked, isolation_level=level, request_timeout=self._ask_s)
             return {(each.topic, each.partition): found.result().offset for each, found in told.items()}
 
         return self._ask(ask)
@@ -94,7 +95,7 @@ class KafkaCluster:
         self._consumer.assign([TopicPartition(*place, offset) for place, offset in offsets.items()])
         try:
             while left:
-                message = self._consumer.poll(ASK_S)
+                message = self._consumer.poll(self._ask_s)
                 if message is None:
                     self._check_patience(deadline, "it sends no records")
                     continue

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from cepheid.errors import InvalidInput
 from cepheid.execution.spark.kafka.address import KafkaAddress
-from cepheid.execution.spark.kafka.cluster import AT_END, PATIENCE_S, READING
+from cepheid.execution.spark.kafka.cluster import AT_END, PATIENCE_S, QUICK, READING
 
 AT_ONCE = 20_000
 WAIT_S = 1.0
@@ -82,8 +82,7 @@ def _name(wanted: OffsetRange) -> str:
 def _find_client(address: KafkaAddress) -> Any:
     from confluent_kafka import Consumer
 
-    name = repr(sorted(address.client().items()))
+    name = repr((address.servers, sorted(address.settings.items())))
     if name not in _clients:
-        quiet = {"log_level": 0, "error_cb": lambda _problem: None}
-        _clients[name] = Consumer(address.client(**READING, **quiet))
+        _clients[name] = Consumer(address.client(QUICK, READING))
     return _clients[name]

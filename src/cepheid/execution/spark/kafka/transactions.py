@@ -19,12 +19,11 @@ from cepheid.execution.spark.kafka.address import KafkaAddress
 ASK_S = 30.0
 TRANSACTION_MS = 120_000  # after which brokers end what a dead application had begun
 WRITING = {
-    "acks": "all",
-    "enable.idempotence": True,
     "linger.ms": 20,
     "partitioner": "murmur2_random",  # as Java's clients choose a partition for a key
     "transaction.timeout.ms": TRANSACTION_MS,
 }
+IDEMPOTENT = {"acks": "all", "enable.idempotence": True}
 
 
 class BatchWriter:
@@ -34,10 +33,8 @@ class BatchWriter:
         from confluent_kafka import Consumer, Producer
 
         (self._topic,) = address.topics
-        quiet = {"log_level": 0, "error_cb": lambda _problem: None}
-        settings = {**WRITING, **address.settings, **quiet, "transactional.id": owner}
-        self._producer = Producer({"bootstrap.servers": address.servers, **settings})
-        self._group = Consumer(address.client(**quiet, **{"group.id": owner, "enable.auto.commit": False}))
+        self._producer = Producer(address.client(WRITING, {**IDEMPOTENT, "transactional.id": owner}))
+        self._group = Consumer(address.client({}, {"group.id": owner, "enable.auto.commit": False}))
         self._producer.init_transactions(ASK_S)
         self._next = self._read_next()
 
