@@ -24,6 +24,13 @@ from topics import as_records, read_topic, write_records
 pytestmark = pytest.mark.spark
 
 POISON = [b"no JSON", b'{"ts": "soon", "bus": 1, "delay": 1.0}', b'{"bus": 1.5}', None, b'{"bus": 1}{"bus": 2}']
+SPARK = ".".join(version("pyspark").split(".")[:2])
+CONNECTOR = [
+    ("org.apache.spark", "spark-sql-kafka-0-10_2.13", f"{SPARK}.+"),
+    ("org.apache.spark", "spark-token-provider-kafka-0-10_2.13", f"{SPARK}.+"),
+    ("org.apache.kafka", "kafka-clients", "3.9.1"),
+    ("org.apache.commons", "commons-pool2", "2.12.0"),
+]
 
 
 def count_found(rows: list[dict[str, Any]]) -> Counter[tuple[Any, ...]]:
@@ -69,19 +76,16 @@ def test_from_topic_to_topic_over_two_runs_with_poison_and_a_partition_that_is_b
 @pytest.mark.essential
 def test_the_dataframe_of_sparks_own_connector_is_a_stream_like_any_other(tmp_path: Path, kafka: Any) -> None:
     """In a process of its own, as the jars of the connector have to be there when a session begins."""
-    package = ("org.apache.spark", "spark-sql-kafka-0-10_2.13", version("pyspark"))
     try:
-        jars = fetch_jars(*package)
+        jars = [jar for package in CONNECTOR for jar in fetch_jars(*package, alone=True)]
     except OSError as problem:
-        pytest.skip(f"no connector for this Spark can be had: {problem}")
-    needed = ("spark-sql-kafka", "spark-token-provider-kafka", "kafka-clients", "commons-pool2")
+        pytest.skip(f"there is no connector for this Spark: {problem}")
     prepare_java()
     kafka.make_topic("plain", 2)
     events = make_events(600)
     write_records(kafka.servers, "plain", as_records(events, "bus", 2))
-    chosen = ",".join(str(jar) for jar in jars if jar.name.startswith(needed))
     program = Path(__file__).parent / "connector_program.py"
-    command = [sys.executable, str(program), str(tmp_path), kafka.servers, chosen]
+    command = [sys.executable, str(program), str(tmp_path), kafka.servers, ",".join(map(str, jars))]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, f"{done.stdout[-2000:]}\n{done.stderr[-6000:]}"
     assert count_rows(pq.read_table(tmp_path / "out")) == expect(events)

@@ -46,32 +46,32 @@ log.initial.task.delay.ms=500
 """
 
 
-def fetch_jars(*package: str) -> list[Path]:
-    """A package of Maven's, by group, name and version, and all that it needs; OSError: it cannot be had."""
-    place = platformdirs.user_cache_path("cepheid") / "jars" / "-".join(package)
+def fetch_jars(group: str, name: str, version: str, alone: bool = False) -> list[Path]:
+    """A package of Maven's and all that it needs; alone: without that.  OSError: it cannot be had."""
+    place = platformdirs.user_cache_path("cepheid") / "jars" / f"{name}-{version}{'-alone' if alone else ''}"
     if not place.exists():
         place.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=place.parent) as draft:
-            _run_ivy(Path(draft), package)
+            _run_ivy(Path(draft), ["-notransitive"] * alone, group, name, version)
             if not place.exists():  # another process may have been quicker
                 (Path(draft) / "jars").rename(place)
     return sorted(place.glob("*.jar"))
 
 
-def _run_ivy(folder: Path, package: tuple[str, ...]) -> None:
+def _run_ivy(folder: Path, options: list[str], *package: str) -> None:
     spark = find_spec("pyspark")
     found = [] if spark is None or spark.origin is None else list(Path(spark.origin).parent.glob("jars/ivy-*.jar"))
     if not found:
         raise OSError("pyspark, which brings Ivy, is not installed")
     pattern = f"{folder}/jars/[artifact]-[revision](-[classifier]).[ext]"
-    command = [_java(), "-cp", str(found[0]), "org.apache.ivy.Main", "-cache", str(folder / "cache"), "-warn"]
+    command = [_java(), "-cp", str(found[0]), "org.apache.ivy.Main", "-cache", str(folder / "cache"), "-warn", *options]
     asked = ["-dependency", *package, "-types", "jar", "bundle", "-retrieve", pattern]
     try:
-        done = subprocess.run([*command, *asked], capture_output=True, text=True, timeout=FETCH_S, check=False)
+        done = subprocess.run([*command, *asked], capture_output=True, timeout=FETCH_S, check=False)
     except subprocess.TimeoutExpired:
         raise OSError(f"{':'.join(package)} does not come within {FETCH_S:.0f} s") from None
     if done.returncode or not list(folder.glob("jars/*.jar")):
-        raise OSError(f"{':'.join(package)} cannot be had: {(done.stdout + done.stderr).strip()[-400:]}")
+        raise OSError(f"{':'.join(package)} cannot be had from a Maven repository")
 
 
 def _java() -> str:
