@@ -6,6 +6,7 @@ first       a new process: from the start of a query to the end of its first bat
 keys        the same events per batch, from few keys to many
 level       many batches: do time and memory stay level?
 state       a large state: how much of it is written by a batch that touches little
+kafka       Q5 over a topic, beside the same by hand (spark_kafka.py)
 
 Batches are measured by Spark's own account (triggerExecution), after a small one that starts workers.
 """
@@ -32,6 +33,7 @@ from rich.progress import track
 import cepheid as cep
 from cepheid.bench.machine import describe_machine
 from cepheid.bench.new_process import measure_in_new_process
+from cepheid.bench.spark_kafka import measure_kafka
 from cepheid.bench.spark_stream import WARM_UP, Make, run_batches
 from cepheid.bench.study_data import generate_events, q5_text, threshold_for, write_files
 from cepheid.execution.spark.session import build_session
@@ -270,4 +272,5 @@ PARTS: dict[str, Callable[[Path, int, int], Rows]] = {
     "keys": _in_session(measure_keys),
     "level": _in_session(measure_level),
     "state": _in_session(measure_state),
+    "kafka": _in_session(measure_kafka),
 }

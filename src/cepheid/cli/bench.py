@@ -38,7 +38,7 @@ def spark(
     repeats: Annotated[int, typer.Option(help="How many times each is measured")] = 3,
     part: Annotated[
         list[str] | None,
-        typer.Option(help="Only this part: throughput, small, first, keys, level or state"),
+        typer.Option(help="Only this part: throughput, small, first, keys, level, state or kafka"),
     ] = None,
     as_json: AsJson = False,
     save: Save = None,
