@@ -24,7 +24,7 @@ from typing import Any
 import pyarrow as pa
 
 from cepheid.compiler import Compilation, Query, check_bounded, compile_query, explain_compilation
-from cepheid.deployment import Action, Alter, Deploy, MoveGroups, Replan, Retire, Scale, TimedAction
+from cepheid.deployment import Action, Alter, Deploy, MoveGroups, Replan, Retire, Scale, TimedAction, Watched
 from cepheid.errors import InvalidInput, NotSupportedYet
 from cepheid.event_time import in_microseconds, read_moment
 from cepheid.execution.embedded.engine_feed import EngineFeed
@@ -77,17 +77,6 @@ class Deployed:
     began: Mapping[str, Hashable]
     no_rows: pa.Table
     sink: Sink | None
-
-
-@dataclass(frozen=True, slots=True)
-class Watched:
-    """What a session tells of itself: what was measured since the last time; and so far, what was done to it and when,
-    what was counted, and how many rows each query gave."""
-
-    observation: Observation
-    actions: tuple[TimedAction, ...]
-    counts: Counts
-    rows: Mapping[str, int]
 
 
 class Session:

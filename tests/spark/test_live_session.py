@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import cepheid as cep
-from cepheid.errors import InvalidInput, NotSupportedYet, SnapshotMismatch
+from cepheid.errors import InvalidInput, NotSupportedYet, SinkFailed, SnapshotMismatch
 
 PAIR = (
     "SELECT a.id, a.v AS v1, b.v AS v2 FROM PATTERN SEQ(ev a, ev b) "
@@ -131,10 +131,18 @@ def test_same_rows_as_here_with_the_same_changes(spark: Any, tmp_path: Path) -> 
         both.alter("mean", TWICE)
         both.deploy("late pair", PAIR)  # has seen less than the first of its kind had
         both.deploy("plain", PLAIN)
+    both.there.send("join", str(tmp_path / "joined"))  # from now on to files
     both.push(2)
     both.there.run()
+    both.rows["join"].append(pq.read_table(tmp_path / "joined"))
     both.compare()
     assert both.there.counts.late == 0
+
+    late = make_events(0).slice(0, 7)
+    pq.write_table(late, tmp_path / "ev" / "late.parquet")
+    both.there.run()
+    assert sorted(both.there.late_events("mean").toArrow().column("v").to_pylist()) == sorted(late["v"].to_pylist())
+    assert both.there.late_events("other").count() == 0
 
 
 def test_changes_while_it_runs(spark: Any, tmp_path: Path) -> None:
@@ -152,9 +160,10 @@ def test_changes_while_it_runs(spark: Any, tmp_path: Path) -> None:
     seen = both.there.rows_given["pair"]
     wait_until(lambda: both.there.rows_given["pair"] > seen, both.there)
     both.compare()
-    observed = both.there.observe()
-    assert [query.query for query in observed.queries] == ["pair"]
-    assert observed.queries[0].throughput_per_s > 0
+    watched = both.there.watch()
+    assert [query.query for query in watched.observation.queries] == ["pair"]
+    assert watched.observation.queries[0].throughput_per_s > 0
+    assert [type(each.action).__name__ for each in watched.actions] == ["Deploy", "Deploy", "Retire"]
     both.there.close()
 
 
@@ -174,9 +183,24 @@ def test_what_a_session_refuses(spark: Any, tmp_path: Path) -> None:
         session.deploy("pair", PAIR, sink=None)
     with pytest.raises(InvalidInput, match="does not run"):
         session.wait(1)
-    both.deploy("pair", PAIR)
+    given: list[pa.Table] = []
+
+    def fail_once(table: pa.Table, number: int) -> None:
+        given.append(table)
+        if len(given) == 1:
+            raise OSError(f"no room for batch {number}")
+
+    session.deploy("pair", PAIR, sink=str(tmp_path / "out"))
+    session.deploy("mean", MEAN, sink=fail_once)
+    expected: list[pa.Table] = []
+    both.here.deploy("pair", PAIR, sink=expected)
     both.push(1)
-    session.run()
+    with pytest.raises(SinkFailed, match="no room for batch 0"):
+        session.run()
+    session.stop()
+    session.run()  # the batch comes again: files are written once, functions get the same table
+    assert given[0].equals(given[1])
+    assert count_rows([pq.read_table(tmp_path / "out")]) == count_rows(expected)
     both.open()
     with pytest.raises(SnapshotMismatch, match='another query "pair"'):
         both.there.deploy("pair", CLOSER, sink=[])

@@ -38,13 +38,15 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from cepheid.application import ApplicationSource
 from cepheid.compiler import Compilation, check_bounded, explain_compilation, placed_at_order
-from cepheid.deployment import Action, Alter, Deploy, Retire, TimedAction
+from cepheid.deployment import Action, Alter, Deploy, Retire, TimedAction, Watched
 from cepheid.errors import InvalidInput, NotSupportedYet, SnapshotMismatch
 from cepheid.execution.spark.application import RunningApplication, RunningQuery, RunOptions
+from cepheid.execution.spark.chain_meaning import spark_is_ansi
 from cepheid.execution.spark.clock import find_clock
 from cepheid.execution.spark.connect_plans import is_connect
 from cepheid.execution.spark.engine_stage import answer_envelopes
 from cepheid.execution.spark.host import SparkInputs, compile_on_spark, read_inputs, read_session_meaning, run_on_spark
+from cepheid.execution.spark.live.session_above import Above, means_the_same_above
 from cepheid.execution.spark.live.session_files import SessionFiles
 from cepheid.execution.spark.live.session_ingest import Leaving, read_sources
 from cepheid.execution.spark.live.session_meter import SessionMeter
@@ -66,7 +68,6 @@ from cepheid.execution.spark.worker_python import own_python
 from cepheid.kernel.aggregates.definition import PythonAggregate
 from cepheid.lookups import Database, Table
 from cepheid.measurement import Counts, Observation
-from cepheid.placement.placed_graph import PlacedGraph
 from cepheid.settings import DialectName, Settings
 
 LOOK_S = 0.05
@@ -88,14 +89,11 @@ class SessionSettings:
 
 @dataclass(frozen=True)
 class Planned:
-    """A query that is wanted.  stages: by vertex."""
+    """A query that is wanted.  stages: by vertex.  shown: its sink in messages."""
 
     query: Any
-    placed: PlacedGraph
-    given: SparkInputs
     stages: Mapping[str, SessionStage]
-    schema: pa.Schema
-    sink: BatchSink
+    above: Above
     shown: str
 
     def records(self) -> dict[str, StageRecord]:
@@ -198,7 +196,7 @@ class SparkLiveSession:
         """From the next batch on, the rows of a query go to another sink."""
         with self.changes():
             opened, shown = open_given_sink(sink, name)
-            self._planned[name] = replace(self._find(name), sink=opened, shown=shown)
+            self._planned[name] = self._plan(name, self._find(name).query, opened, shown)
 
     @contextmanager
     def changes(self) -> Iterator[None]:
@@ -225,7 +223,7 @@ class SparkLiveSession:
                     self._deploy(name, query, sink)
                 case Alter(name=name, query=query):
                     old = self._find(name)
-                    self._planned[name] = self._plan(name, query, old.sink, old.shown)
+                    self._planned[name] = self._plan(name, query, old.above.sink, old.shown)
                 case Retire(name=name):
                     self._retired[name] = self._find(name)
                     del self._planned[name]
@@ -244,7 +242,7 @@ class SparkLiveSession:
         if query is None:
             raise InvalidInput(f'there was no query "{name}"', hint="give its text")
         opened, shown = (
-            (retired.sink, retired.shown) if sink is None and retired is not None else open_given_sink(sink, name)
+            (retired.above.sink, retired.shown) if sink is None and retired is not None else open_given_sink(sink, name)
         )
         self._planned[name] = self._plan(name, query, opened, shown)
 
@@ -260,7 +258,12 @@ class SparkLiveSession:
         with placed_at_order(compilation), own_python(self._spark):
             context = StageContext(given.frames, self._chosen.settings, session, self._chosen.dialect)
             stages = make_stages(placed, context)
-        planned = Planned(query, placed, given, stages, arrow_schema(alone), sink, shown)
+        cells = {vertex: stage.cells for vertex, stage in stages.items()}
+        is_same = means_the_same_above(placed, cells, spark_is_ansi(given.frames))
+        is_plain = sink.prepare(alone) is alone
+        planned = Planned(
+            query, stages, Above(placed, given, cells, arrow_schema(alone), is_same, sink, is_plain), shown
+        )
         self._compare(name, planned)
         return planned
 
@@ -303,7 +306,7 @@ class SparkLiveSession:
     @property
     def schemas(self) -> dict[str, pa.Schema]:
         """The columns of each query's rows."""
-        return {name: planned.schema for name, planned in self._planned.items()}
+        return {name: planned.above.schema for name, planned in self._planned.items()}
 
     @property
     def restored(self) -> Fates:
@@ -402,11 +405,8 @@ class SparkLiveSession:
             known = record.queries[name]
             numbers = {vertex: known.stages[stage.record.digest] for vertex, stage in planned.stages.items()}
             stages |= {numbers[vertex]: stage for vertex, stage in planned.stages.items()}
-            made = {vertex: (numbers[vertex], stage.cells) for vertex, stage in planned.stages.items()}
-            outputs.append(
-                QueryOutput(name, planned.placed, planned.given, made, known.since, planned.sink, planned.shown)
-            )
-        self._meter.watch({output.name: {v: number for v, (number, _) in output.stages.items()} for output in outputs})
+            outputs.append(QueryOutput(name, planned.above, numbers, known.since, planned.shown))
+        self._meter.watch({output.name: output.stages for output in outputs})
         taker = BatchTaker(outputs, self._meter.note)
         with own_python(self._spark):
             ingest = read_sources(self._streams, stages, Leaving(record.leaving, batch), self._chosen.dialect)
@@ -455,9 +455,9 @@ class SparkLiveSession:
         context = self._spark.sparkContext
         return self._meter.observe(self.now_s, str(context.master), context.defaultParallelism)
 
-    @property
-    def actions(self) -> tuple[TimedAction, ...]:
-        return tuple(self._actions)
+    def watch(self) -> Watched:
+        """What a dashboard shows: measurements since the last look, actions and counts so far."""
+        return Watched(self.observe(), tuple(self._actions), self.counts, dict(self.rows_given))
 
     @property
     def counts(self) -> Counts:

@@ -1,6 +1,6 @@
 """A batch of a session on the driver: the rows of each stage, through what queries make of them, into their sinks.
 
-    answers of all stages, kept ─▶ counts by stage ─▶ for each query with rows: cells ─Spark SQL─▶ rows ─▶ its sink
+    answers of all stages, kept ─▶ counts by stage ─▶ for each query with rows: cells ─session_above─▶ rows ─▶ its sink
 
 The answers are computed once: engines with state must not run again for every sink.
 """
@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -18,54 +19,30 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from cepheid.errors import CepheidError, SinkFailed
-from cepheid.execution.interpret import interpret
+from cepheid.execution.blob import read_table_bytes
 from cepheid.execution.spark.capabilities import from_arrow_schema
 from cepheid.execution.spark.engine_stage import make_unpacker
-from cepheid.execution.spark.host import SparkHost, SparkInputs
+from cepheid.execution.spark.live.session_above import Above, TableRows, rows_of_frames, rows_of_tables
 from cepheid.execution.spark.processor import COUNTED
-from cepheid.execution.spark.sinks.arrow_rows import arrow_rows
+from cepheid.execution.spark.sinks.arrow_rows import AT_ONCE_BYTES, ArrowRows
 from cepheid.execution.spark.sinks.attach import CHECKPOINT_ID, first_line
-from cepheid.execution.spark.sinks.sink import BatchId, BatchSink
+from cepheid.execution.spark.sinks.sink import BatchId
 from cepheid.execution.spark.worker_python import own_python
-from cepheid.placement.placed_graph import PlacedGraph
-from cepheid.settings import Settings
 
 
 @dataclass(frozen=True)
 class QueryOutput:
-    """A query of the session.  stages: by vertex, the number of the stage that gives its rows, and their columns.
-    since: the first batch of the query as it is.  shown: its sink in messages."""
+    """A query of the session.  stages: by vertex, the number of the stage that gives its rows.  since: the first batch
+    of the query as it is.  shown: its sink in messages."""
 
     name: str
-    placed: PlacedGraph
-    given: SparkInputs
-    stages: Mapping[str, tuple[int, pa.Schema]]
+    above: Above
+    stages: Mapping[str, int]
     since: int
-    sink: BatchSink
     shown: str
 
     def has_rows(self, rows: Mapping[int, int]) -> bool:
-        return any(rows.get(number) for number, _ in self.stages.values())
-
-
-class CellsHost(SparkHost):
-    """What lies above the stages, over their rows."""
-
-    def __init__(self, output: QueryOutput, cells: Mapping[str, DataFrame]) -> None:
-        super().__init__(output.placed, output.given, Settings())
-        self._cells = cells
-
-    def runs_whole(self, vertex: str) -> bool:
-        return vertex in self._cells
-
-    def run_whole(self, vertex: str) -> DataFrame:
-        return self._cells[vertex]
-
-
-def make_rows(output: QueryOutput, cells: Mapping[str, DataFrame]) -> DataFrame:
-    """The rows of a query, of the rows of its stages."""
-    (answer,) = interpret(output.placed, CellsHost(output, cells), []).values()
-    return answer
+        return any(rows.get(number) for number in self.stages.values())
 
 
 @dataclass(frozen=True)
@@ -91,40 +68,68 @@ class BatchTaker:
         begun = time.monotonic()
         answers = answers.persist(StorageLevel.MEMORY_AND_DISK)
         try:
-            counts = _count(answers)
+            counts, size = _count(answers)
             given = {stage: counted["rows"] for stage, counted in counts.items()}
-            rows = {
-                output.name: self._write(output, answers, BatchId(output.name, f"{checkpoint}-{output.since}", number))
-                for output in self._outputs
-                if output.has_rows(given)
-            }
+            outputs = [output for output in self._outputs if output.has_rows(given)]
+            here = _collect(answers) if outputs and size <= AT_ONCE_BYTES else None
+            rows = {}
+            for output in outputs:
+                with _make_rows(output, answers, here) as found:
+                    self._write(output, found, BatchId(output.name, f"{checkpoint}-{output.since}", number))
+                    rows[output.name] = found.count
             self._tell(BatchAccount(number, time.monotonic() - begun, counts, rows))
         finally:
             answers.unpersist()
 
-    def _write(self, output: QueryOutput, answers: DataFrame, batch: BatchId) -> int:
-        with own_python(answers.sparkSession):
-            cells = {vertex: _unpack(answers, *stage) for vertex, stage in output.stages.items()}
-            frame = output.sink.prepare(make_rows(output, cells))
-        with arrow_rows(frame) as rows:
-            if not rows:
-                return 0
-            try:
-                output.sink.write(rows, batch)
-            except CepheidError as problem:
-                self.failure = SinkFailed(output.shown, output.name, problem.message, problem.hint)
-                raise
-            except Exception as problem:
-                self.failure = SinkFailed(output.shown, output.name, first_line(problem), None)
-                raise
-            return rows.count
+    def _write(self, output: QueryOutput, rows: TableRows | ArrowRows, batch: BatchId) -> None:
+        if not rows.count:
+            return
+        try:
+            output.above.sink.write(rows, batch)
+        except CepheidError as problem:
+            self.failure = SinkFailed(output.shown, output.name, problem.message, problem.hint)
+            raise
+        except Exception as problem:
+            self.failure = SinkFailed(output.shown, output.name, first_line(problem), None)
+            raise
 
 
-def _count(answers: DataFrame) -> dict[int, Counter[str]]:
+def _count(answers: DataFrame) -> tuple[dict[int, Counter[str]], int]:
+    """By stage, and how many bytes there are."""
     found: dict[int, Counter[str]] = {}
-    for row in answers.select("stage", *COUNTED).collect():
+    size = 0
+    for row in answers.select("stage", *COUNTED, F.length("payload").alias("size")).collect():
         found.setdefault(row.stage, Counter()).update({name: row[name] for name in COUNTED})
+        size += row.size or 0
+    return found, size
+
+
+def _collect(answers: DataFrame) -> dict[int, list[pa.Table]]:
+    found: dict[int, list[pa.Table]] = {}
+    for row in answers.where(F.col("payload").isNotNull()).select("stage", "payload").collect():
+        found.setdefault(row.stage, []).append(read_table_bytes(bytes(row.payload)))
     return found
+
+
+@contextmanager
+def _make_rows(
+    output: QueryOutput, answers: DataFrame, here: Mapping[int, list[pa.Table]] | None
+) -> Iterator[TableRows | ArrowRows]:
+    """here: what stages gave, if it is few; else it stays where it is."""
+    above = output.above
+    if here is None:
+        with own_python(answers.sparkSession):
+            cells = {vertex: _unpack(answers, output.stages[vertex], schema) for vertex, schema in above.cells.items()}
+        with rows_of_frames(above, cells) as rows:
+            yield rows
+        return
+    tables = {
+        vertex: pa.concat_tables(
+            [schema.empty_table(), *(table.cast(schema) for table in here.get(output.stages[vertex], []))]
+        )
+        for vertex, schema in above.cells.items()
+    }
+    yield rows_of_tables(above, tables, answers.sparkSession)
 
 
 def _unpack(answers: DataFrame, stage: int, cells: pa.Schema) -> DataFrame:
