@@ -48,7 +48,8 @@ def test_from_topic_to_topic_over_two_runs_with_poison_and_a_partition_that_is_b
     options = 'options = { startingOffsets = "earliest", maxOffsetsPerTrigger = 150 }\n'
     path = f'path = "kafka:{kafka.servers}/buses"\n'
     query = f"[query.rising]\nsql = '''{RISING}'''\nsink = \"kafka:{kafka.servers}/rising?key=bus\"\n"
-    text = SOURCE + path + options + query + ON_SPARK
+    plain = "[query.plain]\nsql = 'SELECT bus, ts, delay FROM buses WHERE delay >= 0'\nsink = \"out/plain\"\n"
+    text = SOURCE + path + options + query + plain + ON_SPARK
     events = make_events(600)
     records = as_records(events, "bus", 2)
     slow = [(0, b'{"ts": "2025-12-31T23:00:00", "bus": 100, "delay": 0.0}')] * 200
@@ -60,6 +61,8 @@ def test_from_topic_to_topic_over_two_runs_with_poison_and_a_partition_that_is_b
     assert sum(wanted.values()) > 20
     assert count_found(read_topic(kafka.servers, "rising")) == wanted
     assert (first["events of rising"], second["events of rising"]) == (500, 300)
+    assert (first["events of plain"], second["events of plain"]) == (500, 300)
+    assert spark.read.parquet(str(tmp_path / "out" / "plain")).count() == 800
     assert first["late"] + second["late"] == 0
     assert (first["dead letters of buses"], second["dead letters of buses"]) == (len(POISON), 0)
     dead = spark.read.parquet(str(tmp_path / "app.checkpoint" / "dead_letters" / "buses")).toArrow().to_pylist()

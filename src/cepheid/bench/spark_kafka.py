@@ -98,7 +98,7 @@ def _run(spark: Any, folder: Path, address: str, make: Make) -> tuple[float, int
     options = {"address": address, "zone": "UTC", "time": "ts", "startingOffsets": "earliest"}
     counts: list[int] = []
     with own_python(spark):
-        stream = KafkaStream(options, pa.schema(fields)).open_rows(spark)
+        stream = KafkaStream(options, pa.schema(fields)).open_rows(spark, "events")
     query = (
         make(stream)
         .writeStream.foreachBatch(lambda batch, _: counts.append(batch.count()))

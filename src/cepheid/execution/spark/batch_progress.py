@@ -12,6 +12,7 @@ from typing import Any
 
 from cepheid.execution.spark.measurements import read_progress
 
+READ = "records read from "  # what a source that Spark sees no records of is counted under, with its name
 ROWS = "rows given"  # what a query's output is counted under in Spark's observedMetrics
 
 
@@ -59,7 +60,7 @@ class ProgressReader:
         return BatchProgress(
             self._name,
             progress["batchId"],
-            measured.events if is_counted else progress["numInputRows"],
+            measured.events if is_counted else _count_read(progress),
             int(rows or 0),
             measured.late,
             measured.rejected,
@@ -68,6 +69,11 @@ class ProgressReader:
             _count_waiting(progress["sources"]),
             self._is_dead,
         )
+
+
+def _count_read(progress: Any) -> int:
+    counts = [told["count"] for name, told in progress["observedMetrics"].items() if name.startswith(READ)]
+    return sum(int(count or 0) for count in counts) if counts else int(progress["numInputRows"])
 
 
 def _count_waiting(sources: list[Any]) -> int | None:

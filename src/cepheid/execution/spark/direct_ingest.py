@@ -95,18 +95,25 @@ def find_direct_input(graph: QueryGraph, layout: str, frames: Mapping[str, DataF
 
 def find_direct_stream(frame: DataFrame) -> DirectStream | None:
     """What the DataFrame is, read from its plan; None if workers cannot read it."""
+    plan = _find_stream_plan(frame)
+    found = None if plan is None else find_kafka_stream(plan, arrow_schema(frame))
+    return found or find_parquet_stream(frame)
+
+
+def _find_stream_plan(frame: DataFrame) -> Any:
+    """The analysed plan of a stream that workers may read, without its watermark; None: they may not."""
     if not frame.isStreaming or frame.sparkSession.conf.get("spark.sql.session.timeZone") != "UTC":
         return None
     plan = _jvm_plan(frame)
+    is_watched = plan is not None and plan.nodeName() == "EventTimeWatermark"
+    return plan.children().head() if is_watched else plan
+
+
+def find_parquet_stream(frame: DataFrame) -> ParquetStream | None:
+    """What the DataFrame is, read from its plan; None if it is anything else."""
+    plan = _find_stream_plan(frame)
     if plan is None:
         return None
-    if plan.nodeName() == "EventTimeWatermark":
-        plan = plan.children().head()
-    return find_kafka_stream(plan, arrow_schema(frame)) or _find_parquet_stream(frame, plan)
-
-
-def _find_parquet_stream(frame: DataFrame, plan: Any) -> ParquetStream | None:
-    """plan: without its watermark."""
     case_sensitive = frame.sparkSession.conf.get("spark.sql.caseSensitive")
     if str(case_sensitive).lower() == "true":  # read_parquet finds columns in any case
         return None

@@ -18,6 +18,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from cepheid.execution.spark.batch_progress import READ
 from cepheid.execution.spark.capabilities import from_arrow_schema
 from cepheid.execution.spark.envelopes import MOST_ROWS
 from cepheid.execution.spark.json_records import JsonRecords
@@ -58,13 +59,16 @@ class KafkaStream:
         spark.dataSource.register(KafkaRanges)
         return spark.readStream.format(KafkaRanges.name()).schema(RANGES).options(**self.options).load()
 
-    def open_rows(self, spark: SparkSession) -> DataFrame:
+    def open_rows(self, spark: SparkSession, source: str) -> DataFrame:
+        """source: its name, to count its records by: Spark counts ranges."""
+
         def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             with TellPlainly():
                 for rows, _ in self.read(batches, self.schema):
                     yield from rows.to_batches()
 
-        return self.open_names(spark).mapInArrow(read, from_arrow_schema(self.schema))
+        rows = self.open_names(spark).mapInArrow(read, from_arrow_schema(self.schema))
+        return rows.observe(f"{READ}{source}", F.count(F.lit(1)).alias("count"))
 
     def open_misfits(self, spark: SparkSession, source: str) -> DataFrame:
         found = self.open_names(spark).mapInArrow(self._read_misfits, from_arrow_schema(MISFITS))
@@ -120,9 +124,12 @@ def _read_ranges(batches: Iterator[pa.RecordBatch]) -> Iterator[OffsetRange]:
 def find_kafka_stream(plan: Any, schema: pa.Schema) -> KafkaStream | None:
     """What `open_rows` made, found in a plan of the JVM without its watermark; None: it is anything else.  schema: of
     the rows."""
-    if plan.nodeName() != "MapInArrow":
+    if plan.nodeName() != "CollectMetrics" or not plan.name().startswith(READ):
         return None
-    below = plan.children().head()
+    mapped = plan.children().head()
+    if mapped.nodeName() != "MapInArrow":
+        return None
+    below = mapped.children().head()
     if below.nodeName() != "StreamingRelationV2" or below.sourceName() != KafkaRanges.name():
         return None
     return KafkaStream(dict(below.extraOptions().asCaseSensitiveMap()), schema)

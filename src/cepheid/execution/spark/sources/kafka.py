@@ -54,7 +54,7 @@ def _open(spark: SparkSession, source: ApplicationSource, folder: Path) -> OpenS
     stream = KafkaStream(options, _as_instants(source.schema))
     stream.check_format()
     with own_python(spark):
-        return OpenStream(stream.open_rows(spark), stream.open_misfits(spark, source.name))
+        return OpenStream(stream.open_rows(spark, source.name), stream.open_misfits(spark, source.name))
 
 
 def _as_instants(schema: pa.Schema) -> pa.Schema:
