@@ -43,10 +43,9 @@ def measure_kafka(spark: Any, folder: Path, events: int, repeats: int) -> dict[s
             _write(broker.servers, topic, part)
         for run in range(repeats):
             for place, (name, make) in enumerate(ways.items()):
-                for topic in ("small", "large"):
-                    taken, found = _run(
-                        spark, folder / f"{run}-{place}-{topic}", f"kafka:{broker.servers}/{topic}", make
-                    )
+                place_of_run = folder / f"{run}-{place}"
+                _run(spark, place_of_run / "small", f"kafka:{broker.servers}/small", make)
+                taken, found = _run(spark, place_of_run / "large", f"kafka:{broker.servers}/large", make)
                 seconds[name].append(taken)
                 rows[name].add(found)
     finally:

@@ -161,7 +161,7 @@ def read_starting(written: str, places: Sequence[Partition]) -> dict[Partition, 
     if written.lower() in ("earliest", "latest"):
         return dict.fromkeys(places, -2 if written.lower() == "earliest" else -1)
     try:
-        found = read_offsets(json.loads(written))
+        found: dict[Partition, Any] = dict(read_offsets(json.loads(written)))
     except (ValueError, AttributeError, TypeError):
         raise InvalidInput(f'{STARTING} "{written}" is not understood', hint=STARTING_HINT) from None
     for topic, number in places:
