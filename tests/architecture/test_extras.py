@@ -28,7 +28,9 @@ class Hidden:
             raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
 sys.meta_path.insert(0, Hidden())
 """
-WITHOUT_EXTRAS = HIDE.format(hidden={"pyspark", "pandas", "matplotlib", "psycopg", "py4j", "grpc", "deltalake"})
+WITHOUT_EXTRAS = HIDE.format(
+    hidden={"pyspark", "pandas", "matplotlib", "psycopg", "py4j", "grpc", "deltalake", "confluent_kafka"}
+)
 
 
 def run_without_extras(script: str, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -112,7 +114,7 @@ def test_doctor_says_which_extras_are_missing_and_finds_nothing_wrong() -> None:
     assert '-> pip install "cepheid[plots]"' in found.stdout
     assert found.returncode == 0, found.stderr
     told = json.loads(run_command("doctor", "--json").stdout)
-    extras = ("spark", "connect", "plots", "postgres", "delta")
+    extras = ("spark", "connect", "plots", "postgres", "delta", "kafka")
     assert told["ready"] == {"core": True, **dict.fromkeys(extras, False)}
 
 
