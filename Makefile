@@ -52,7 +52,7 @@ bench: setup ## Measure everything, beside baselines of the same run
 	$(BIN)/cepheid bench spark
 	$(BIN)/cepheid bench prediction
 
-soak: setup ## An application on Spark, killed 30 times: what it writes is the batch answer (a quarter of an hour)
+soak: setup ## Applications on Spark, killed 30 times, and their Kafka broker: what they write is the batch answer (20 minutes)
 	CEPHEID_KILLS=30 $(BIN)/pytest tests/spark/test_application_process.py
 
 golden: setup ## Write what golden tests find as what they expect; read the difference before you keep it
