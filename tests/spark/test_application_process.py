@@ -186,7 +186,7 @@ def test_stopped_and_killed_it_writes_each_row_once(tmp_path: Path, postgres: An
 def test_from_topic_to_topic_it_writes_each_row_once_though_broker_and_application_are_killed(
     tmp_path: Path, kafka: Any
 ) -> None:
-    events = write_feed(tmp_path / "feed", files=10 + KILLS, seed=7)
+    events = write_feed(tmp_path / "feed", files=10 + 5 * KILLS, seed=7)
     kafka.make_topic("feed", 2)
     kafka.make_topic("found", 2)
     write_records(kafka.servers, "feed", as_records(events, "bus", 2))
