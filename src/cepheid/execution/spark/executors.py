@@ -1,0 +1,95 @@
+"""The executors of a cluster: how many there are, and what a program says that they start.
+
+    a stream is started first ─▶ its number of state partitions is fixed ─▶ how many cores will there be?
+         settings say it          spark.executor.instances, spark.dynamicAllocation.maxExecutors, spark.cores.max
+         nobody says it           those of the executors that arrive within PATIENCE_S, while more of them arrive
+
+Programs are started by the JVM of an executor (RDD.pipe), so that they run where no Python worker would.
+"""
+
+# ruff: noqa: SLF001 (PySpark has no public way to the JVM's context)
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Callable
+from typing import Any
+
+from pyspark import InheritableThread
+from pyspark.sql import SparkSession
+
+from cepheid.execution.spark.masters import is_this_machine
+
+PATIENCE_S = 15.0  # for executors to arrive
+CALM_S = 1.0  # without a new one: they are all there
+LOOK_S = 0.1
+MOST_TASKS = 64
+INSTANCES = "spark.executor.instances"
+MOST_EXECUTORS = "spark.dynamicAllocation.maxExecutors"
+MOST_CORES = "spark.cores.max"
+
+_counted: set[str] = set()
+
+
+def count_cores(spark: SparkSession) -> int:
+    """How many tasks run at a time when all executors are there, as far as settings and executors tell."""
+    context = spark.sparkContext
+    said = read_promised_cores(dict(context.getConf().getAll()))
+    application = str(context.applicationId)
+    if said == 0 and not is_this_machine(str(context.master)) and application not in _counted:
+        wait_for_calm(lambda: count_executors(context), time.monotonic, time.sleep)
+        _counted.add(application)
+    return max(context.defaultParallelism, said)
+
+
+def read_promised_cores(settings: dict[str, str]) -> int:
+    """How many cores the settings of an application promise; 0: they do not."""
+    each = int(settings.get("spark.executor.cores") or 1)
+    executors = max(int(settings.get(name) or 0) for name in (INSTANCES, MOST_EXECUTORS))
+    return max(each * executors, int(settings.get(MOST_CORES) or 0))
+
+
+def wait_for_calm(count: Callable[[], int], clock: Callable[[], float], sleep: Callable[[float], None]) -> int:
+    """How many have arrived when no more do, or when there is no more time; none: the time runs out."""
+    begin = changed = clock()
+    seen = count()
+    while clock() - begin < PATIENCE_S and (seen == 0 or clock() - changed < CALM_S):
+        sleep(LOOK_S)
+        now = count()
+        if now != seen:
+            seen, changed = now, clock()
+    return seen
+
+
+def count_executors(context: Any) -> int:
+    """Those that have registered; the driver's own entry does not count."""
+    return int(context._jsc.sc().getExecutorMemoryStatus().size()) - 1
+
+
+def run_on_executors(context: Any, command: list[str], patience_s: float) -> list[str] | None:
+    """The lines that a program prints on as many executors as can be reached; None: none began in time.
+
+    There are as many tasks as cores, so each executor gets one if all are free.
+    """
+    tasks = min(max(int(context.defaultParallelism), 2), MOST_TASKS)
+    group = f"cepheid {uuid.uuid4().hex}"
+    answers: list[list[str]] = []
+    problems: list[Exception] = []
+
+    def run() -> None:
+        context.setJobGroup(group, "Cepheid asks the executors what they have", interruptOnCancel=True)
+        try:
+            answers.append(list(context._jsc.parallelize(list(range(tasks)), tasks).pipe(command).collect()))
+        except Exception as problem:  # noqa: BLE001 (raised again, in the thread that asked)
+            problems.append(problem)
+
+    thread = InheritableThread(target=run, daemon=True)
+    thread.start()
+    thread.join(patience_s)
+    if thread.is_alive():
+        context.cancelJobGroup(group)
+        thread.join(patience_s)
+        return None
+    if problems:
+        raise problems[0]
+    return answers[0]
