@@ -30,7 +30,7 @@ from cepheid.execution.file_names import is_path, locate_path
 from cepheid.execution.sinks.terminal import LINES
 from cepheid.execution.spark.batch_progress import ROWS, BatchProgress, ProgressReader
 from cepheid.execution.spark.host import read_inputs, run_on_spark
-from cepheid.execution.spark.run_failures import find_reason, tell_failure
+from cepheid.execution.spark.run_failures import find_reason, read_java_text, tell_failure
 from cepheid.execution.spark.session import build_session
 from cepheid.execution.spark.sinks.attach import AttachedSink
 from cepheid.execution.spark.sinks.kinds import open_spark_sink
@@ -147,14 +147,8 @@ def start_session(application: Application, log: Path) -> SparkSession:
     try:
         return build_session(name, master=application.cluster.master, quiet_log=log, **settings)
     except (PySparkException, Py4JError) as problem:
-        told = f'Spark does not start on "{application.cluster.master}": {find_reason(_java_text(problem))}'
+        told = f'Spark does not start on "{application.cluster.master}": {find_reason(read_java_text(problem))}'
         raise RunFailed(told, hint=f"see [cluster] master and [spark]; the whole of it is in {log}") from None
-
-
-def _java_text(problem: Exception) -> str:
-    """py4j puts its own words in front, and Java's in the lines behind."""
-    lines = [line for line in str(problem).splitlines() if not line.startswith(("An error occurred", "\tat "))]
-    return "\n".join(lines).removeprefix(": ")
 
 
 def start_application(spark: SparkSession, application: Application, options: RunOptions) -> RunningApplication:
