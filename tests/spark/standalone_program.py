@@ -33,7 +33,7 @@ SCHEMA = pa.schema([("id", pa.int32()), ("ts", pa.timestamp("us", tz="UTC")), ("
 PAIRS = """
     SELECT a.id, a.ts AS first, b.ts AS last FROM PATTERN SEQ(events a, events b)
     WHERE a.id = b.id AND b.value > 0.99 WITHIN INTERVAL '2' SECOND STRATEGY skip_till_any"""
-FILES, EACH = 6, 1000
+FILES, EACH = 4, 1500
 PATIENCE_S = 60.0
 
 
@@ -81,12 +81,12 @@ def try_losses(spark: SparkSession, events: pa.Table, folder: Path) -> None:
     query = writer.option("checkpointLocation", stream.checkpoint).start()
     for number in range(FILES):
         stream.feed(events.slice(number * EACH, EACH))
-    for lost in (find_workers, find_executors):
-        begun = count_batches(query)
+    for number, lost in enumerate((find_workers, find_executors)):  # while the batch after this one runs
+        wait_for(lambda number=number: count_batches(query) >= number)
         victims = wait_for(lambda lost=lost: lost(spark.sparkContext.applicationId))
         os.kill(victims[0], signal.SIGKILL)
-        wait_for(lambda begun=begun: count_batches(query) > begun)
     query.processAllAvailable()
+    assert query.lastProgress["batchId"] >= FILES - 1
     (operator,) = query.lastProgress["stateOperators"]
     query.stop()
     assert operator["numShufflePartitions"] == 2, "one for each core, though no executor was there at first"

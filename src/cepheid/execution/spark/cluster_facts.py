@@ -24,7 +24,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from cepheid.execution.spark.cluster_findings import ClusterFacts, Machine
-from cepheid.execution.spark.executors import count_executors, run_on_executors, wait_for_calm
+from cepheid.execution.spark.executors import count_tasks, list_executor_cores, run_on_executors, wait_for_calm
 from cepheid.execution.spark.run_failures import find_reason
 from cepheid.execution.spark.worker_facts import find_version
 from cepheid.execution.spark.worker_needs import NEEDED, PATIENCE_S, PythonFacts, find_problem, make_command, read_facts
@@ -48,7 +48,7 @@ def gather_facts(spark: SparkSession, own_version: str, checkpoint: str | None) 
     """All that findings need; spark: a session of this process, with a context; own_version: of Cepheid."""
     context: Any = spark.sparkContext
     settings = dict(context.getConf().getAll()) | spark.conf.getAll
-    wait_for_calm(lambda: count_executors(context), time.monotonic, time.sleep)
+    wait_for_calm(lambda: len(list_executor_cores(context)), time.monotonic, time.sleep)
     candidates = list_candidates(os.environ, settings, context.pythonExec, sys.executable)
     packages = {**NEEDED, "cepheid": "cepheid"}
     lines = run_on_executors(context, make_command(candidates, {"packages": packages}), PATIENCE_S)
@@ -64,9 +64,9 @@ def gather_facts(spark: SparkSession, own_version: str, checkpoint: str | None) 
             **{name: find_version(name, module) for name, module in NEEDED.items()},
         },
         scala=".".join(context._jvm.scala.util.Properties.versionNumberString().split(".")[:2]),
-        cores=int(context.defaultParallelism),
+        cores=sum(list_executor_cores(context)),
         python=workers[0].python if workers else candidates[0],
-        machines=() if lines is None else ask_machines(spark, int(context.defaultParallelism)),
+        machines=() if lines is None else ask_machines(spark, count_tasks(context)),
         workers=workers,
         jars=jars,
         settings=settings,
@@ -122,7 +122,7 @@ def measure_skew(samples: Sequence[tuple[float, float, float]]) -> tuple[float, 
 def try_checkpoint(spark: SparkSession, place: str) -> str | None:
     """Why driver and executors cannot keep state there together; None: they can.  Nothing stays."""
     jvm: Any = spark._jvm
-    tasks = int(spark.sparkContext.defaultParallelism)
+    tasks = count_tasks(spark.sparkContext)
     try:
         root = jvm.org.apache.hadoop.fs.Path(place)
         system = root.getFileSystem(spark._jsparkSession.sessionState().newHadoopConf())

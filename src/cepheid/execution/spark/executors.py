@@ -33,13 +33,14 @@ _counted: set[str] = set()
 
 def count_cores(spark: SparkSession) -> int:
     """How many tasks run at a time when all executors are there, as far as settings and executors tell."""
-    context = spark.sparkContext
+    context: Any = spark.sparkContext
     said = read_promised_cores(dict(context.getConf().getAll()))
-    application = str(context.applicationId)
-    if said == 0 and not is_this_machine(str(context.master)) and application not in _counted:
-        wait_for_calm(lambda: count_executors(context), time.monotonic, time.sleep)
-        _counted.add(application)
-    return max(context.defaultParallelism, said)
+    if is_this_machine(context.master):
+        return max(int(context.defaultParallelism), said)
+    if said == 0 and context.applicationId not in _counted:
+        wait_for_calm(lambda: len(list_executor_cores(context)), time.monotonic, time.sleep)
+        _counted.add(context.applicationId)
+    return max(sum(list_executor_cores(context)), said) or int(context.defaultParallelism)
 
 
 def read_promised_cores(settings: dict[str, str]) -> int:
@@ -61,9 +62,16 @@ def wait_for_calm(count: Callable[[], int], clock: Callable[[], float], sleep: C
     return seen
 
 
-def count_executors(context: Any) -> int:
-    """Those that have registered; the driver's own entry does not count."""
-    return int(context._jsc.sc().getExecutorMemoryStatus().size()) - 1
+def list_executor_cores(context: Any) -> list[int]:
+    """How many cores each executor has that is there now."""
+    known = context._jsc.sc().statusStore().executorList(True)
+    executors = [known.apply(place) for place in range(known.size())]
+    return [int(each.totalCores()) for each in executors if each.id() != "driver"]
+
+
+def count_tasks(context: Any) -> int:
+    """How many tasks reach all executors, or many of them."""
+    return min(max(sum(list_executor_cores(context)), 2), MOST_TASKS)
 
 
 def run_on_executors(context: Any, command: list[str], patience_s: float) -> list[str] | None:
@@ -71,7 +79,7 @@ def run_on_executors(context: Any, command: list[str], patience_s: float) -> lis
 
     There are as many tasks as cores, so each executor gets one if all are free.
     """
-    tasks = min(max(int(context.defaultParallelism), 2), MOST_TASKS)
+    tasks = count_tasks(context)
     group = f"cepheid {uuid.uuid4().hex}"
     answers: list[list[str]] = []
     problems: list[Exception] = []
