@@ -63,10 +63,10 @@ def wait_for_calm(count: Callable[[], int], clock: Callable[[], float], sleep: C
 
 
 def list_executor_cores(context: Any) -> list[int]:
-    """How many cores each executor has that is there now."""
+    """How many cores each executor has that is there now; the driver is listed too, with cores only if it is local."""
     known = context._jsc.sc().statusStore().executorList(True)
-    executors = [known.apply(place) for place in range(known.size())]
-    return [int(each.totalCores()) for each in executors if each.id() != "driver"]
+    cores = [int(known.apply(place).totalCores()) for place in range(known.size())]
+    return [each for each in cores if each]
 
 
 def count_tasks(context: Any) -> int:
