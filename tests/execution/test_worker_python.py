@@ -18,6 +18,7 @@ from cepheid.execution.spark.worker_needs import PythonFacts, choose_python, fin
 from cepheid.execution.spark.worker_python import (
     CHOICE,
     CHOICE_OF_SESSION,
+    _lent,
     check_driver_python,
     list_candidates,
     own_python,
@@ -44,6 +45,32 @@ def test_what_users_chose_stays(monkeypatch: pytest.MonkeyPatch) -> None:
     session = make_session("local[2]")
     with own_python(session):
         assert session._sc.pythonExec == "python3"
+
+
+def test_who_uses_it_at_the_same_time_leaves_nothing_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PYSPARK_PYTHON", raising=False)
+    session = make_session("local[2]")
+    first, second = own_python(session), own_python(session)
+    with first:
+        second.__enter__()
+    assert session._sc.pythonExec == sys.executable
+    with own_python(session):
+        pass
+    assert session._sc.pythonExec == sys.executable
+    second.__exit__(None, None, None)
+    assert session._sc.pythonExec == "python3"
+
+
+def test_on_a_cluster_functions_of_ours_find_the_archive_and_those_of_users_do_not() -> None:
+    context = SimpleNamespace(pythonExec="python3", environment={"PYTHONPATH": "/mine"})
+    with _lent(context, "/venv/python", "/cache/cepheid.zip"), _lent(context, "/venv/python", "/cache/cepheid.zip"):
+        assert context.pythonExec == "/venv/python"
+        assert context.environment == {"PYTHONPATH": "/cache/cepheid.zip:/mine"}
+    assert (context.pythonExec, context.environment) == ("python3", {"PYTHONPATH": "/mine"})
+    context.environment.clear()
+    with _lent(context, "/venv/python", "/cache/cepheid.zip"):
+        assert context.environment == {"PYTHONPATH": "/cache/cepheid.zip"}
+    assert context.environment == {}
 
 
 def test_on_a_cluster_what_users_chose_is_the_only_candidate() -> None:

@@ -5,19 +5,16 @@
 
 What Cepheid needs (pyarrow, Numba, ...) is not shipped: it is compiled for a machine, and workers must have it
 (worker_needs.py).  Spark asks a process on the driver for the state variables of a stream, and gives it none of the
-added files: it finds the archive through PYTHONPATH, which functions of ours bring with them.  That also gives them
-Python workers of their own, which have not loaded another Cepheid for a function of the user's.
+added files: it finds the archive through PYTHONPATH, which functions of ours bring with them (worker_python.py).  That
+also gives them Python workers of their own, which have not loaded another Cepheid for a function of the user's.
 """
 
 from __future__ import annotations
 
 import json
-import os
 import sys
 import tempfile
 import zipfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -27,32 +24,20 @@ import platformdirs
 from cepheid.execution.spark import shipped_start
 from cepheid.execution.spark.shipped_start import LISTING, PACKAGE, SOURCE, digest_source, read_source
 
-PATH = "PYTHONPATH"
 _shipped: set[str] = set()
 
 
-@contextmanager
-def shipped(context: Any) -> Iterator[None]:
-    """Functions that are given to Spark meanwhile find this Cepheid wherever they run; context: a SparkContext."""
+def ship(context: Any) -> str | None:
+    """Send this package to all executors of a SparkContext; gives where it lies on the driver."""
     archive = _make_own_archive()
     if archive is None:
-        yield
-        return
+        return None
     if context.applicationId not in _shipped:
         before = list(sys.path)
         context.addPyFile(str(archive))
         sys.path[:] = before  # this process has it
         _shipped.add(context.applicationId)
-    environment = context.environment
-    given = environment.get(PATH)
-    environment[PATH] = os.pathsep.join(filter(None, [str(archive), given]))
-    try:
-        yield
-    finally:
-        if given is None:
-            del environment[PATH]
-        else:
-            environment[PATH] = given
+    return str(archive)
 
 
 def ship_over_connect(session: Any) -> None:

@@ -16,8 +16,10 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 from pyspark.sql import SparkSession
@@ -25,11 +27,25 @@ from pyspark.sql import SparkSession
 from cepheid.errors import InvalidInput
 from cepheid.execution.spark.connect_plans import is_connect
 from cepheid.execution.spark.masters import is_this_machine
-from cepheid.execution.spark.shipped_package import ship_over_connect, shipped
+from cepheid.execution.spark.shipped_package import ship, ship_over_connect
 from cepheid.execution.spark.worker_needs import find_python
 
 CHOICE = "PYSPARK_PYTHON"
+PATH = "PYTHONPATH"
 CHOICE_OF_SESSION = "spark.pyspark.python"  # PySpark itself heeds it in spark-submit only
+
+
+@dataclass
+class _Loan:
+    """What a SparkContext had before ours was put in its place, for as long as somebody uses that."""
+
+    python: str
+    path: str | None
+    users: int = 0
+
+
+_loans: dict[int, _Loan] = {}  # by the identity of the context
+_changing = threading.Lock()  # batches of a session make functions in threads of their own
 
 
 @contextmanager
@@ -40,23 +56,53 @@ def own_python(spark: SparkSession) -> Iterator[None]:
         if is_connect(spark):
             ship_over_connect(spark)
         yield
-    elif is_this_machine(context.master):
-        with _running(context, context.pythonExec if was_chosen(os.environ) else sys.executable):
-            yield
+        return
+    if is_this_machine(context.master):
+        python, archive = (_find_default(context) if was_chosen(os.environ) else sys.executable), None
     else:
         settings = dict(context.getConf().getAll())
-        candidates = list_candidates(os.environ, settings, context.pythonExec, sys.executable)
-        with shipped(context), _running(context, find_python(context, candidates)):
-            yield
+        candidates = list_candidates(os.environ, settings, _find_default(context), sys.executable)
+        python, archive = find_python(context, candidates), ship(context)
+    with _lent(context, python, archive):
+        yield
 
 
 @contextmanager
-def _running(context: Any, python: str) -> Iterator[None]:
-    before, context.pythonExec = context.pythonExec, python
+def _lent(context: Any, python: str, archive: str | None) -> Iterator[None]:
+    """The first who comes puts ours in its place, and the last who goes what was there before."""
+    with _changing:
+        loan = _loans.get(id(context))
+        if loan is None:
+            loan = _loans[id(context)] = _Loan(context.pythonExec, None)
+            context.pythonExec = python
+            if archive is not None:
+                loan.path = context.environment.get(PATH)
+                context.environment[PATH] = os.pathsep.join(filter(None, [archive, loan.path]))
+        loan.users += 1
     try:
         yield
     finally:
-        context.pythonExec = before
+        with _changing:
+            loan.users -= 1
+            if loan.users == 0:
+                del _loans[id(context)]
+                context.pythonExec = loan.python
+                if archive is not None:
+                    _restore(context.environment, loan.path)
+
+
+def _restore(environment: dict[str, str], path: str | None) -> None:
+    if path is None:
+        del environment[PATH]
+    else:
+        environment[PATH] = path
+
+
+def _find_default(context: Any) -> str:
+    """The Python that functions of users run in."""
+    with _changing:
+        loan = _loans.get(id(context))
+        return context.pythonExec if loan is None else loan.python
 
 
 def list_candidates(environment: Mapping[str, str], settings: Mapping[str, str], default: str, own: str) -> list[str]:
