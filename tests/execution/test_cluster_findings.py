@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import platform
+import socket
 from dataclasses import replace
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
+from cepheid.cli import app
+from cepheid.errors import RunFailed
 from cepheid.execution.spark.cluster_facts import choose_workers, measure_skew
 from cepheid.execution.spark.cluster_findings import ClusterFacts, Machine, find_all, find_settings
+from cepheid.execution.spark.cluster_session import check_reachable
 from cepheid.execution.spark.worker_needs import PythonFacts
 
 PACKAGES = {"pyarrow": "26.0.1", "numpy": "2.3.1", "numba": "0.63", "pandas": "2.3.3", "duckdb": "2.0.1"}
@@ -129,6 +134,23 @@ def test_python_that_queries_would_run_with_is_the_one_that_is_examined() -> Non
     assert choose_workers(["python3", "/venv/python"], [lacking, other]) == (other,)
     assert choose_workers(["python3", "/venv/python"], [lacking, replace(other, problem="no")]) == (lacking,)
     assert choose_workers(["python3"], []) == ()
+
+
+def test_master_that_does_not_answer_is_told_at_once() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        check_reachable(f"spark://127.0.0.1:{port}")
+    for master in (f"spark://127.0.0.1:{port}", "spark://127.0.0.1"):
+        with pytest.raises(RunFailed, match="no master answers"):
+            check_reachable(master)
+    check_reachable("yarn")
+
+
+def test_connect_and_settings_without_a_value_are_refused() -> None:
+    for arguments, told in ((["sc://host"], "Spark Connect"), (["local", "--set", "x"], "name=value")):
+        done = CliRunner().invoke(app, ["doctor", "--spark", *arguments])
+        assert done.exit_code == 2
+        assert told in done.stderr
 
 
 def test_without_executors_nothing_is_said_about_them() -> None:
