@@ -25,6 +25,7 @@ from cepheid.graph.cell_types import type_of_window_cell
 from cepheid.graph.operators import Project, WindowAggregate
 from cepheid.graph.operators.window_aggregate import WindowCell
 from cepheid.kernel.window import Evaluation, Window, WindowedAggregate, WindowProgram
+from cepheid.language.expressions.decimals import put_scale_back
 from cepheid.language.expressions.host_types import HostTypes
 from cepheid.language.parsing.interval_parser import read_interval
 from cepheid.language.parsing.places import span_of
@@ -39,11 +40,12 @@ FRAME_HINT = (
 
 @dataclass
 class OverWindow:
-    """One window and the calls over it; `outputs`: the columns that stand for them."""
+    """One window and the calls over it; `outputs`: the columns that stand for them; `answers`: made of these."""
 
     written: exp.Window
     calls: list[exp.Window] = field(default_factory=list)
     outputs: list[str] = field(default_factory=list)
+    answers: list[exp.Expr] = field(default_factory=list)
 
 
 def find_overs(query: exp.Select) -> list[exp.Window]:
@@ -72,7 +74,8 @@ def group_overs(query: exp.Select, calls: list[exp.Window]) -> list[OverWindow]:
 def bind_over(
     over: OverWindow, label: str, name: str, schema: pa.Schema, describe: HostTypes
 ) -> tuple[Project, WindowAggregate, pa.Schema]:
-    """The layout, the vertex, and the schema of its rows: the columns of the input and one more for each call."""
+    """The layout, the vertex, and the schema of its rows: the columns of the input and one more for each call.  What
+    stands for each call in the SELECT is put into `over.answers`."""
     layout = StreamLayout(label, name, schema, describe)
     window = _bind_frame(over.written, layout)
     partition = cast(tuple[exp.Expression, ...], tuple(over.written.args.get("partition_by") or ()))
@@ -86,6 +89,8 @@ def bind_over(
         bound = bind_windowed_aggregate(_summary_of(call), layout, {})
         aggregates.setdefault(bound.aggregate, bound.type)
         cells.append(WindowCell(name=output, kind="aggregate", number=list(aggregates).index(bound.aggregate)))
+        answer = exp.column(output, quoted=True)
+        over.answers.append(answer if bound.decimal is None else put_scale_back(answer, bound.decimal))
     node = WindowAggregate(
         program=WindowProgram(window=window, evaluation=Evaluation(when="event"), aggregates=tuple(aggregates)),
         cells=tuple(cells),
