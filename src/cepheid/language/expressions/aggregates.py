@@ -252,16 +252,19 @@ def _columns_of(part: exp.Expr) -> list[exp.Column]:
 def _find_column(argument: exp.Expr, source: EventInput) -> InputColumn:
     """The column that is aggregated; what is more than a column is computed by the host before matching."""
     inner = argument.unnest()
-    if isinstance(inner, exp.Column):
-        return source.column(inner)
+    return source.column(inner) if isinstance(inner, exp.Column) else compute_column(inner, source)
+
+
+def compute_column(written: exp.Expr, source: EventInput) -> InputColumn:
+    """What the host computes of one event, before events reach the pattern."""
 
     def spell(node: exp.Expr) -> exp.Expr:
-        return exp.column(source.column(node).name, quoted=True) if isinstance(node, exp.Column) else node
+        return write_tree(source.column(node).value) if isinstance(node, exp.Column) else node
 
     try:
-        return source.compute(read_value(inner.transform(spell)))
+        return source.compute(read_value(written.transform(spell)))
     except InvalidQuery as problem:
-        raise InvalidQuery(problem.message, span=span_of(argument), hint=problem.hint) from None
+        raise InvalidQuery(problem.message, span=span_of(written), hint=problem.hint) from None
 
 
 # --- types ------------------------------------------------------------------------------------------------

@@ -37,6 +37,24 @@ def whole_value(value: Scalar, arrow_type: pa.DataType) -> Scalar:
     return read_value(write_whole(write_tree(value), arrow_type))
 
 
+def exact_key(value: Scalar, arrow_type: pa.DataType) -> Scalar:
+    """What is equal exactly where two decimals of this type are; kernels have no decimals."""
+    if fits_whole(arrow_type):
+        return whole_value(value, arrow_type)
+    return read_value(exp.cast(write_tree(value), "VARCHAR"))  # of one scale, each number is written in one way
+
+
+def key_type(arrow_type: pa.DataType) -> pa.DataType:
+    return pa.int64() if fits_whole(arrow_type) else pa.string()
+
+
+def read_key(key: exp.Expr, decimal: pa.DataType) -> exp.Expr:
+    """The decimal that `exact_key` stands for."""
+    if fits_whole(decimal):
+        return put_scale_back(key, decimal)
+    return exp.cast(key, f"DECIMAL({decimal.precision}, {decimal.scale})")
+
+
 def put_scale_back(answer: exp.Expr, decimal: pa.DataType) -> exp.Expr:
     """The decimal that was computed as a whole number."""
     target = f"DECIMAL({decimal.precision}, {decimal.scale})"

@@ -24,7 +24,8 @@ from cepheid.language.expressions.navigation import Path, enter_navigation, in_p
 from cepheid.language.expressions.scope import EventInput, InputColumn
 from cepheid.language.parsing.interval_parser import scale_unit
 from cepheid.language.parsing.places import span_of
-from cepheid.language.relations.sql_values import read_value
+from cepheid.language.relations.sql_values import read_value, write_tree
+from cepheid.scalars.value import Column, Scalar
 
 Resolve = Callable[[exp.Column, Path], tuple[EventInput, InputColumn, Position]]
 """Where a column comes from, which one it is, and at which event it is read."""
@@ -272,16 +273,16 @@ class ScalarBinder:
         raise _Uncompilable(node, "CAST")
 
     def _read_plainly(
-        self, node: exp.Expr, path: Path, name: Callable[[EventInput, InputColumn, Position], str]
+        self, node: exp.Expr, path: Path, name: Callable[[EventInput, InputColumn, Position], Scalar]
     ) -> exp.Expr:
-        """The node without navigation, with other names for its columns."""
+        """The node without navigation, with other values for its columns."""
 
         def read(inner: exp.Expr, at: Path) -> exp.Expr:
             inside = enter_navigation(inner, at)
             if inside is not None:
                 return in_parentheses(read(*inside))
             if isinstance(inner, exp.Column):
-                return exp.column(name(*self.resolve(inner, at)), quoted=True)
+                return write_tree(name(*self.resolve(inner, at)))
             return rebuild(inner, lambda child: read(child, at))
 
         return read(node, path)
@@ -293,10 +294,10 @@ class ScalarBinder:
         cells: dict[tuple[str, Position], pa.DataType] = {}
         sources: list[EventInput] = []
 
-        def name(source: EventInput, column: InputColumn, position: Position) -> str:
+        def name(source: EventInput, column: InputColumn, position: Position) -> Scalar:
             sources.append(source)
             cells.setdefault((column.layout, position), column.type)
-            return f"_{list(cells).index((column.layout, position))}"
+            return Column(f"_{list(cells).index((column.layout, position))}")
 
         plain = self._read_plainly(node, path, name)
         if not cells or isinstance(plain, exp.Column):
@@ -315,9 +316,9 @@ class ScalarBinder:
             return None
         found: list[tuple[EventInput, Position]] = []
 
-        def name(source: EventInput, column: InputColumn, position: Position) -> str:
+        def name(source: EventInput, column: InputColumn, position: Position) -> Scalar:
             found.append((source, position))
-            return column.name
+            return column.value
 
         plain = self._read_plainly(node, path, name)
         if isinstance(plain, exp.Column) or not found or any(other != found[0] for other in found[1:]):

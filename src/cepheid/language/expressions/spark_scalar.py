@@ -31,7 +31,7 @@ from cepheid.language.expressions.scalar import ARITHMETIC, COMPARISONS, BindFac
 from cepheid.language.expressions.scope import EventInput, InputColumn
 from cepheid.language.expressions.spark_values import Typed
 from cepheid.language.parsing.places import span_of
-from cepheid.language.relations.sql_values import read_value
+from cepheid.language.relations.sql_values import read_value, write_tree
 from cepheid.scalars.value import TRUE, Column, Literal, Scalar, binary, operation
 
 Found = tuple[EventInput, InputColumn, Position]
@@ -41,7 +41,7 @@ Event = tuple[EventInput, Position]
 STRICT = (
     exp.Column, exp.Literal, exp.Paren, exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.Add, exp.Sub, exp.Mul,
     exp.Div, exp.Mod, exp.IntDiv, exp.Neg, exp.Not, exp.Between, exp.Like, exp.RegexpLike, exp.Cast, exp.DataType,
-    exp.DataTypeParam, exp.Identifier, exp.Interval, exp.Var, exp.In,
+    exp.DataTypeParam, exp.Identifier, exp.Interval, exp.Var, exp.In, exp.Dot,
 )  # fmt: skip
 PLAIN: tuple[type[exp.Expr], ...] = (
     exp.Column, exp.Identifier, exp.Literal, exp.Boolean, exp.Null, exp.Neg, exp.Paren, exp.And, exp.Or, exp.Not,
@@ -226,7 +226,7 @@ class SparkScalarBinder:
     def _hoist(self, node: exp.Expr, path: Path) -> Typed:
         """Spark computes the node as a column; an event that is not there reads as if all its columns were null."""
         source, _, position = self._read(node, path)[0]
-        plain = _read_plainly(node, path, lambda column, at: self.resolve(column, at)[1].name)
+        plain = _read_plainly(node, path, lambda column, at: write_tree(self.resolve(column, at)[1].value))
         value = read_value(plain)
         column = self._compute(source, value, node)
         if column.kind is None and pa.types.is_decimal(column.type):
@@ -510,14 +510,13 @@ class SparkScalarBinder:
 
 
 # --- trees -----------------------------------------------------------------------------------------------
-def _read_plainly(node: exp.Expr, path: Path, spell: Callable[[exp.Column, Path], str | exp.Expr]) -> exp.Expr:
-    """The node without navigation, with other names, or values, for its columns."""
+def _read_plainly(node: exp.Expr, path: Path, spell: Callable[[exp.Column, Path], exp.Expr]) -> exp.Expr:
+    """The node without navigation, with other values for its columns."""
     inside = enter_navigation(node, path)
     if inside is not None:
         return in_parentheses(_read_plainly(*inside, spell))
     if isinstance(node, exp.Column):
-        spelt = spell(node, path)
-        return exp.column(spelt, quoted=True) if isinstance(spelt, str) else spelt
+        return spell(node, path)
     return rebuild(node, lambda child: _read_plainly(child, path, spell))
 
 

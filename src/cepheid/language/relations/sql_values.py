@@ -91,6 +91,11 @@ def write_tree(value: Scalar) -> exp.Expr:
             return _join_trees(exp.And, split_conjunction(value))
         case Operation(kind="or"):
             return _join_trees(exp.Or, split_disjunction(value))
+        case Operation(kind="dot"):  # in parentheses, or the host would look for a table of that name
+            owner, field = value.part("this"), value.part("expression")
+            assert isinstance(owner, Scalar), "a field is of something"
+            assert isinstance(field, Scalar), "a field has a name"
+            return exp.Dot(this=exp.Paren(this=write_tree(owner)), expression=write_tree(field))
     kind = exp.EXPR_CLASSES[value.kind]
     is_operator = issubclass(kind, _OPERATORS) and not issubclass(kind, _TIGHT)
     known = dict(value.parts)

@@ -26,7 +26,8 @@ from cepheid.graph.operators import Project, WindowAggregate
 from cepheid.graph.operators.window_aggregate import KEPT, Arrangement, SortTerm, WindowCell
 from cepheid.kernel.aggregates.definition import PythonAggregate
 from cepheid.kernel.window import Evaluation, WindowedAggregate, WindowProgram
-from cepheid.language.expressions.decimals import put_scale_back
+from cepheid.language.expressions.decimals import put_scale_back, read_key
+from cepheid.language.expressions.struct_fields import put_fields
 from cepheid.language.parsing.dialect import CHANGES, OUTPUT
 from cepheid.language.parsing.places import span_of
 from cepheid.language.parsing.syntax import ChangeStream, OutputClause, StreamWindowClause
@@ -57,6 +58,7 @@ class WindowSelect:
 
     def bind(self) -> None:
         self._refuse_parts()
+        put_fields(self.query, self.layout.schema_of, [self.layout.schema])
         self.window = bind_stream_window(self.clause, self.layout)
         output: OutputClause | None = self.query.meta.get(OUTPUT)
         self.evaluation = bind_output(output, self.window)
@@ -180,6 +182,9 @@ class WindowSelect:
         cell = self._find_cell(expression)
         if cell is not None:
             column = self._cell_column(cell, expression)
+            if cell.kind == "group" and (stands_for := self.layout.decimal_keys.get(cell.column or "")) is not None:
+                self.decimals[column.name] = stands_for
+                return read_key(column, stands_for)
             decimal = self.decimals.get(column.name)
             return column if decimal is None else put_scale_back(column, decimal)
         if isinstance(expression, exp.Column):
