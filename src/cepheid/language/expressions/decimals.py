@@ -11,14 +11,19 @@ else that is exact, or refuses.  No decimal ever becomes a double here.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from decimal import Decimal
+
 import pyarrow as pa
 from sqlglot import exp
 
+from cepheid.kernel.aggregates.definition import WIDEST_DECIMAL
+from cepheid.kernel.expression import Call, Constant, Expression
 from cepheid.language.relations.sql_values import read_value, write_tree
 from cepheid.scalars.value import Scalar
 
 MOST_DIGITS = 18  # surely fit 64 bits
-DIGITS_OF_WHOLE = {1: 3, 2: 5, 4: 10, 8: 19}  # by bytes
+DIGITS_OF_WHOLE = {1: 3, 2: 5, 4: 10, 8: 20}  # by bytes, as Spark SQL counts them
 
 
 # --- columns ---------------------------------------------------------------------------------------------
@@ -63,3 +68,77 @@ def put_scale_back(answer: exp.Expr, decimal: pa.DataType) -> exp.Expr:
     last_digit = exp.Literal.number(f"0.{'0' * (decimal.scale - 1)}1")
     unit = exp.cast(last_digit, f"DECIMAL({decimal.scale + 1}, {decimal.scale})")
     return exp.cast(exp.Mul(this=exp.cast(answer, "DECIMAL(19, 0)"), expression=unit), target)
+
+
+# --- values of several events ----------------------------------------------------------------------------
+@dataclass(frozen=True, slots=True)
+class Exact:
+    """A number as a whole number of its last digits, of which at most `precision` are there; is_sum: how many there are
+    is for the kernel to see, which stops where 64 bits do not suffice."""
+
+    expression: Expression
+    precision: int
+    scale: int
+    is_sum: bool = False
+
+    @property
+    def type(self) -> pa.DataType:
+        return pa.decimal128(self.precision, self.scale)
+
+
+def exact_constant(value: Decimal, arrow_type: pa.DataType) -> Exact | None:
+    if not fits_whole(arrow_type):
+        return None
+    whole = int(value.scaleb(arrow_type.scale))
+    return Exact(Constant(whole, "int"), arrow_type.precision, arrow_type.scale)
+
+
+def exact_literal(text: str) -> Exact | None:
+    """A number as it is written; None: with an exponent it is a double."""
+    whole, _, behind = text.partition(".")
+    if not (whole + behind).isdigit():
+        return None
+    digits = max(len(whole.lstrip("0") + behind), len(behind), 1)
+    return Exact(Constant(int(whole + behind), "int"), digits, len(behind)) if digits <= MOST_DIGITS else None
+
+
+def rescale(side: Exact, scale: int) -> Expression:
+    factor = 10 ** (scale - side.scale)
+    if factor == 1:
+        return side.expression
+    if isinstance(side.expression, Constant) and isinstance(side.expression.value, int):
+        return Constant(side.expression.value * factor, "int")
+    return Call("mul", (side.expression, Constant(factor, "int")), "int")
+
+
+def meet_exactly(sides: list[Exact]) -> tuple[list[Expression], pa.DataType] | None:
+    """All with as many digits behind the point, and the type that has room for them; None: 64 bits might not do."""
+    scale = max(side.scale for side in sides)
+    digits = max(side.precision - side.scale for side in sides) + scale
+    if digits > MOST_DIGITS and not any(side.is_sum for side in sides):
+        return None
+    if digits > WIDEST_DECIMAL or any(scale - side.scale > MOST_DIGITS for side in sides):
+        return None
+    return [rescale(side, scale) for side in sides], pa.decimal128(max(digits, 1), scale)
+
+
+def combine_exactly(function: str, left: Exact, right: Exact) -> Exact | None:
+    """+ - * % as SQL has them for decimals; None: 64 bits might not do, or the answer would have to be rounded."""
+    if function == "mul":
+        precision, scale = left.precision + right.precision + 1, left.scale + right.scale
+        if precision > MOST_DIGITS:
+            return None
+        return Exact(Call("mul", (left.expression, right.expression), "int"), precision, scale)
+    met = meet_exactly([left, right])
+    if met is None or function not in ("add", "sub", "mod"):
+        return None
+    (first, second), wide = met
+    is_sum = left.is_sum or right.is_sum
+    before = wide.precision - wide.scale + 1
+    if function == "mod":
+        before = min(left.precision - left.scale, right.precision - right.scale)
+    precision = before + wide.scale
+    if precision > MOST_DIGITS and not is_sum:
+        return None
+    call = Call(function, (first, second), "int")
+    return Exact(call, max(min(precision, WIDEST_DECIMAL), 1), wide.scale, is_sum)

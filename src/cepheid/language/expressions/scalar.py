@@ -19,6 +19,7 @@ from cepheid.event_time import in_microseconds
 from cepheid.kernel.columns import kind_of
 from cepheid.kernel.expression import Call, Cell, Constant, Expression, HostCall, Kind, Position
 from cepheid.language.expressions.aggregates import FACTS, find_changing, is_aggregate
+from cepheid.language.expressions.exact_conditions import compare_exactly
 from cepheid.language.expressions.functions import COMPILED, KIND_NAMES, NUMBERS, bind_function, null_if_any
 from cepheid.language.expressions.navigation import Path, enter_navigation, in_parentheses, rebuild
 from cepheid.language.expressions.scope import EventInput, InputColumn
@@ -189,6 +190,10 @@ class ScalarBinder:
         return _check_logical(self._bind(node, path), node)
 
     def _comparison(self, function: str, node: exp.Expr, path: Path) -> Call:
+        if not _reads_facts(node):
+            exact = compare_exactly(function, node.this, node.expression, path, self.resolve)
+            if exact is not None:
+                return exact
         sides = (self._bind(node.this, path), self._bind(node.expression, path))
         return Call(function, _unify(sides, node), "bool")
 
@@ -289,7 +294,7 @@ class ScalarBinder:
 
     def _ask_host(self, node: exp.Expr, path: Path) -> HostCall | None:
         """The general evaluator: SQL over the cells of several events."""
-        if not self.asks_host or any(_is_fact(inner) or isinstance(inner, ELSEWHERE) for inner in node.walk()):
+        if not self.asks_host or _reads_facts(node):
             return None
         cells: dict[tuple[str, Position], pa.DataType] = {}
         sources: list[EventInput] = []
@@ -333,6 +338,10 @@ class ScalarBinder:
 
 def _is_fact(node: exp.Expr) -> bool:
     return is_aggregate(node) or (isinstance(node, exp.Anonymous) and node.name.upper() in FACTS)
+
+
+def _reads_facts(node: exp.Expr) -> bool:
+    return any(_is_fact(inner) or isinstance(inner, ELSEWHERE) for inner in node.walk())
 
 
 def _reads_events(node: exp.Expr) -> bool:
