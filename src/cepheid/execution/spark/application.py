@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
@@ -60,10 +60,16 @@ class RunOptions:
     log: str | None = None
 
 
+class Failing(Protocol):
+    """failure: why its sink could not be written to; None: it could."""
+
+    failure: CepheidError | None
+
+
 class RunningQuery:
     """start: again, from its checkpoint.  sink: None for what sets dead letters apart."""
 
-    def __init__(self, name: str, start: Callable[[], StreamingQuery], sink: AttachedSink | None) -> None:
+    def __init__(self, name: str, start: Callable[[], StreamingQuery], sink: Failing | None) -> None:
         self.name, self.sink = name, sink
         self.progress = ProgressReader(name, is_dead=sink is None)
         self._start, self._starts = start, 1
