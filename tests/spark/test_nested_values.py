@@ -118,14 +118,49 @@ def test_windows_group_by_fields_and_decimals_and_add_them_as_spark_does(spark: 
     frame.createOrReplaceTempView("nested_events")
     found = cep.sql(
         """SELECT device.id, reading.price AS price, device.zone AS zone, sum(reading.price) AS s,
-          min(reading.price) AS m, count(*) AS c FROM ev [ORDER BY ts RANGE 1 MINUTE SLIDE 1 MINUTE]
+          avg(reading.price) AS a, min(reading.price) AS m, count(*) AS c
+          FROM ev [ORDER BY ts RANGE 1 MINUTE SLIDE 1 MINUTE]
           GROUP BY device.id, reading.price, device.zone""",
         ev=frame,
     )
     wanted = spark.sql(
         """SELECT device.id, reading.price AS price, device.zone AS zone, sum(reading.price) AS s,
-          min(reading.price) AS m, count(*) AS c FROM nested_events
+          avg(reading.price) AS a, min(reading.price) AS m, count(*) AS c FROM nested_events
           GROUP BY window(ts, '1 minute'), device.id, reading.price, device.zone"""
     )
     assert found.dtypes == wanted.dtypes
     assert Counter(map(str, found.collect())) == Counter(map(str, wanted.collect()))
+
+
+def test_means_of_decimals_are_rounded_once_as_spark_does(spark: Any) -> None:
+    """Windows of one to twelve events, and a pattern over all of them, against Spark's own avg."""
+    frame = spark.createDataFrame(make_means())
+    frame.createOrReplaceTempView("nested_means")
+    columns = ["p", "q", "w"]
+    outputs = ", ".join(f"avg({column}) AS {column}" for column in columns)
+    few = f"avg(p) FILTER (WHERE p > 0) AS f, {outputs.rpartition(', ')[0]}"  # windows have no decimals of 24 digits
+    found = cep.sql(f"SELECT k, {few} FROM ev [RANGE 1 HOUR SLIDE 1 HOUR] GROUP BY k", ev=frame)
+    wanted = spark.sql(f"SELECT k, {few} FROM nested_means GROUP BY k")
+    assert found.dtypes == wanted.dtypes
+    assert Counter(map(str, found.collect())) == Counter(map(str, wanted.collect()))
+    found = cep.sql(
+        f"SELECT * FROM ev MATCH_RECOGNIZE (PARTITION BY k ORDER BY ts MEASURES {outputs} PATTERN (^ a+ $))", ev=frame
+    )
+    wanted = spark.sql(f"SELECT k, {outputs} FROM nested_means GROUP BY k")
+    assert found.dtypes == wanted.dtypes
+    assert Counter(map(str, found.collect())) == Counter(map(str, wanted.collect()))
+
+
+def make_means() -> pa.Table:
+    chance = random.Random(3)
+    rows = []
+    for key in range(200):
+        for _ in range(1 + key % 12):
+            row: dict[str, Any] = {"ts": len(rows), "k": key}
+            for column, digits, scale in (("p", 10, 2), ("q", 18, 14), ("w", 24, 6)):
+                value = chance.choice([None, 0, 1, -1, 5, chance.randrange(-(10**digits) + 1, 10**digits)])
+                row[column] = None if value is None else Decimal(f"{value}E-{scale}")
+            rows.append(row)
+    types = {"p": pa.decimal128(10, 2), "q": pa.decimal128(18, 14), "w": pa.decimal128(24, 6)}
+    schema = pa.schema([("ts", pa.timestamp("us", tz="UTC")), ("k", pa.int32()), *types.items()])
+    return pa.Table.from_pylist(rows, schema=schema)

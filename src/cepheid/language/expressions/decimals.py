@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 import pyarrow as pa
+import sqlglot
 from sqlglot import exp
 
 from cepheid.kernel.aggregates.definition import WIDEST_DECIMAL
@@ -68,6 +69,34 @@ def put_scale_back(answer: exp.Expr, decimal: pa.DataType) -> exp.Expr:
     last_digit = exp.Literal.number(f"0.{'0' * (decimal.scale - 1)}1")
     unit = exp.cast(last_digit, f"DECIMAL({decimal.scale + 1}, {decimal.scale})")
     return exp.cast(exp.Mul(this=exp.cast(answer, "DECIMAL(19, 0)"), expression=unit), target)
+
+
+# --- means on Spark --------------------------------------------------------------------------------------
+MEAN = """CAST(CAST((total - total % rows) / rows AS DECIMAL({before}, 0))
+  + CAST(CAST(total % rows AS DECIMAL({wide}, {fine})) / CAST(rows AS DECIMAL(10, 0)) AS DECIMAL({part}, {scale}))
+  AS DECIMAL({precision}, {scale}))"""
+
+
+def has_exact_mean(arrow_type: pa.DataType) -> bool:
+    """Is it a decimal whose mean `write_mean` gives?"""
+    return bool(pa.types.is_decimal(arrow_type)) and arrow_type.precision <= 27 and 0 <= arrow_type.scale <= 14
+
+
+def write_mean(total: exp.Expr, count: exp.Expr, given: pa.DataType) -> exp.Expr:
+    """avg of DECIMAL(p, s) as Spark SQL has it: DECIMAL(p + 4, s + 4), a half goes away from zero.
+
+    total: their sum, null of none.  Spark would round the quotient of such decimals twice; so whole multiples of the
+    count are divided first, without rest, and what is left, less than one, with digits enough to be rounded once.
+    """
+    precision, scale = given.precision, given.scale
+    text = MEAN.format(
+        before=max(precision - scale, 1), wide=scale + 20, fine=scale + 10, part=scale + 5, scale=scale + 4,
+        precision=precision + 4,
+    )  # fmt: skip
+    rows = exp.cast(exp.Nullif(this=count, expression=exp.Literal.number(0)), "DECIMAL(20, 0)")
+    meanings = {"total": exp.paren(total), "rows": rows}
+    tree = sqlglot.parse_one(text, dialect="spark")
+    return tree.transform(lambda node: meanings[node.name].copy() if isinstance(node, exp.Column) else node)
 
 
 # --- values of several events ----------------------------------------------------------------------------

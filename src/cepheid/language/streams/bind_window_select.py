@@ -26,14 +26,14 @@ from cepheid.graph.operators import Project, WindowAggregate
 from cepheid.graph.operators.window_aggregate import KEPT, Arrangement, SortTerm, WindowCell
 from cepheid.kernel.aggregates.definition import PythonAggregate
 from cepheid.kernel.window import Evaluation, WindowedAggregate, WindowProgram
-from cepheid.language.expressions.decimals import put_scale_back, read_key
+from cepheid.language.expressions.decimals import put_scale_back, read_key, write_mean
 from cepheid.language.expressions.struct_fields import put_fields
 from cepheid.language.parsing.dialect import CHANGES, OUTPUT
 from cepheid.language.parsing.places import span_of
 from cepheid.language.parsing.syntax import ChangeStream, OutputClause, StreamWindowClause
 from cepheid.language.streams.bind_stream_window import bind_output, bind_stream_window
 from cepheid.language.streams.stream_layout import MOMENT, StreamLayout
-from cepheid.language.streams.window_aggregates import bind_windowed_aggregate, is_windowed_aggregate
+from cepheid.language.streams.window_aggregates import bind_windowed_aggregate, is_windowed_aggregate, split_mean
 
 BOUNDS = {"window_start": "start", "window_end": "end"}
 RANKS = {exp.Rank: "rank", exp.DenseRank: "dense_rank", exp.RowNumber: "row_number"}
@@ -179,6 +179,10 @@ class WindowSelect:
     # --- from columns and aggregates to cells ------------------------------------------------------------
     def _rewrite(self, expression: exp.Expr) -> exp.Expr:
         """The expression over cells."""
+        mean = split_mean(expression, self.layout)
+        if mean is not None:
+            total, count, given = mean
+            return write_mean(self._rewrite(total), self._rewrite(count), given)
         cell = self._find_cell(expression)
         if cell is not None:
             column = self._cell_column(cell, expression)

@@ -23,7 +23,7 @@ from cepheid.kernel.columns import kind_of
 from cepheid.kernel.expression import Kind
 from cepheid.kernel.window import WindowedAggregate
 from cepheid.language.expressions.aggregates import OTHERS, find_definition, only_where, suggest_number
-from cepheid.language.expressions.decimals import fits_whole, write_whole
+from cepheid.language.expressions.decimals import fits_whole, has_exact_mean, write_whole
 from cepheid.language.parsing.places import span_of
 from cepheid.language.streams.stream_layout import StreamLayout
 
@@ -80,6 +80,21 @@ def bind_windowed_aggregate(
     if condition is not None:
         written = _filter(written, condition)
     return _bind(written, layout)
+
+
+def split_mean(node: exp.Expr, layout: StreamLayout) -> tuple[exp.Expr, exp.Expr, pa.DataType] | None:
+    """avg of decimals on Spark, which is a decimal: the sum and the count it is made of, and the type of values."""
+    call = node.this if isinstance(node, exp.Filter) else node
+    if layout.describe.dialect != "spark" or type(call) is not exp.Avg or isinstance(call.this, exp.Distinct):
+        return None
+    _, given = layout.read(call.this)
+    if not fits_whole(given) or not has_exact_mean(given):
+        return None
+    parts: list[exp.Expr] = []
+    for made in (exp.Sum(this=call.this.copy()), exp.Count(this=call.this.copy())):
+        made.meta.update(call.meta)
+        parts.append(exp.Filter(this=made, expression=node.expression.copy()) if call is not node else made)
+    return parts[0], parts[1], given
 
 
 # --- what is written --------------------------------------------------------------------------------------
