@@ -504,12 +504,15 @@ def _open_on_spark(
     key_groups: int | None = None,
     dialect: DialectName | None = None,
     on_change: OnChange = "refuse",
+    latency_goal: timedelta | None = None,
     clock: Callable[[], float] = time.monotonic,
 ) -> Any:
     if checkpoint is None:
         raise InvalidInput(
             "a session on Spark needs a checkpoint, from which it goes on", hint='cep.Session(spark, checkpoint="...")'
         )
+    if latency_goal is not None and read_lateness(latency_goal) == timedelta(0):
+        raise InvalidInput(f"latency_goal is {latency_goal!r}", hint="timedelta(seconds=2)")
     from cepheid.execution.spark.live.live_session import SessionSettings, SparkLiveSession
 
     settings = Settings(strict=strict)
@@ -522,6 +525,7 @@ def _open_on_spark(
         read_aggregates(aggregates),
         check_dialect(dialect, "spark"),
         check_on_change(on_change),
+        latency_goal,
         clock,
     )
     return SparkLiveSession(spark, chosen)

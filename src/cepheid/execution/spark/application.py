@@ -135,6 +135,10 @@ class RunningApplication:
         """What was done since it was asked the last time."""
         return [batch for running in self._queries for batch in running.read_new()]
 
+    def recent_progress(self) -> list[Any]:
+        """Spark's own account of the batches of the first query."""
+        return list(self._queries[0].query.recentProgress)
+
     def stop(self) -> None:
         """Each between two batches, if the one that runs ends soon; what is cut short is run again the next time."""
         deadline = time.monotonic() + PATIENCE_S

@@ -39,17 +39,18 @@ from pyspark.sql.streaming.query import StreamingQuery
 from cepheid.application import ApplicationSource
 from cepheid.compiler import Compilation, check_bounded, explain_compilation, placed_at_order
 from cepheid.deployment import Action, Alter, Deploy, Retire, TimedAction, Watched
-from cepheid.errors import InvalidInput, NotSupportedYet, SnapshotMismatch
+from cepheid.errors import CepheidError, InvalidInput, NotSupportedYet, SnapshotMismatch
 from cepheid.execution.spark.application import RunningApplication, RunningQuery, RunOptions
 from cepheid.execution.spark.chain_meaning import spark_is_ansi
 from cepheid.execution.spark.clock import find_clock
 from cepheid.execution.spark.connect_plans import is_connect
 from cepheid.execution.spark.engine_stage import answer_envelopes
 from cepheid.execution.spark.host import SparkInputs, compile_on_spark, read_inputs, read_session_meaning, run_on_spark
+from cepheid.execution.spark.live.batch_pace import Pace, choose_pace
 from cepheid.execution.spark.live.session_above import Above, means_the_same_above
 from cepheid.execution.spark.live.session_files import SessionFiles
 from cepheid.execution.spark.live.session_ingest import Leaving, read_sources
-from cepheid.execution.spark.live.session_meter import SessionMeter
+from cepheid.execution.spark.live.session_meter import SessionMeter, measure_batches
 from cepheid.execution.spark.live.session_processor import ANSWER_SCHEMA, SessionProcessor
 from cepheid.execution.spark.live.session_record import SessionRecord, has_changed, renew
 from cepheid.execution.spark.live.session_rows import BatchTaker, QueryOutput
@@ -71,12 +72,13 @@ from cepheid.measurement import Counts, Observation
 from cepheid.settings import DialectName, Settings
 
 LOOK_S = 0.05
+PACE_S = 1.0
 
 
 @dataclass(frozen=True)
 class SessionSettings:
     """lateness: of sources that have no watermark.  on_change: what to do with a query that is not the one which the
-    checkpoint knows under its name."""
+    checkpoint knows under its name.  latency_goal: how soon rows should come (batch_pace.py)."""
 
     checkpoint: str
     lateness: timedelta | None = None
@@ -84,6 +86,7 @@ class SessionSettings:
     aggregates: Mapping[str, PythonAggregate] | None = None
     dialect: DialectName = "spark"
     on_change: str = "refuse"
+    latency_goal: timedelta | None = None
     clock: Callable[[], float] = time.monotonic
 
 
@@ -129,6 +132,11 @@ class SparkLiveSession:
         self._running: RunningApplication | None = None
         self._options, self._trigger = RunOptions(), {}  # type: tuple[RunOptions, dict[str, Any]]
         self._changing = threading.RLock()
+        self._pace: Pace | None = None
+        self._most_files: int | None = None
+        self._reads_files = False
+        self._pacer: threading.Thread | None = None
+        self._pace_failure: CepheidError | None = None
         self._grouped = 0  # changes that are gathered
         self._was_started = False
         self._fates = Fates()
@@ -339,10 +347,13 @@ class SparkLiveSession:
                     f"this session has {', '.join(self._streams)}",
                     hint="announce the same streams in the same order, or begin with a new checkpoint",
                 )
-            self._options, self._trigger = options, trigger
+            self._options, self._trigger, self._pace_failure = options, trigger, None
             before = self._record.queries
             self._begin()
             self._was_started = True
+            if self._chosen.latency_goal is not None and not options.once:
+                self._pacer = threading.Thread(target=self._keep_pace, name="cepheid pace", daemon=True)
+                self._pacer.start()
             self._fates = Fates(
                 tuple(name for name in before if name in self._planned and name not in self._restarted),
                 tuple(self._restarted),
@@ -361,6 +372,8 @@ class SparkLiveSession:
 
     def _is_going(self) -> bool:
         with self._changing:
+            if self._pace_failure is not None:
+                raise self._pace_failure
             if self._running is None:
                 raise InvalidInput("the session does not run", hint="session.start(), or session.run()")
             return self._running.goes_on()
@@ -368,16 +381,51 @@ class SparkLiveSession:
     def stop(self) -> None:
         """Between two batches.  `start` goes on."""
         with self._changing:
-            if self._running is not None:
-                running, self._running = self._running, None
-                running.stop()
+            self._pacer = None
+            self._halt()
+
+    def _halt(self) -> None:
+        if self._running is not None:
+            running, self._running = self._running, None
+            running.stop()
 
     def close(self) -> None:
         self.stop()
 
+    # --- pace --------------------------------------------------------------------------------------------
+    @property
+    def pace(self) -> Pace | None:
+        """What was chosen for `latency_goal`; None: nothing yet."""
+        return self._pace
+
+    def _keep_pace(self) -> None:
+        """In a thread of its own, for as long as this stream, or one that follows it by a change, runs."""
+        me = threading.current_thread()
+        try:
+            while self._pacer is me:
+                self._choose_pace()
+                time.sleep(PACE_S)
+        except CepheidError as problem:
+            self._pace_failure = problem  # told by `wait`
+
+    def _choose_pace(self) -> None:
+        with self._changing:
+            goal, running = self._chosen.latency_goal, self._running
+            if goal is None or running is None:
+                return
+            batches, rate = measure_batches(list(self._meter.recent), running.recent_progress(), self._reads_files)
+            pace = choose_pace(batches, rate, goal.total_seconds())
+            if pace is None or not pace.differs(self._pace):
+                return
+            self._pace, self._most_files = pace, pace.most_files(batches)
+            self._trigger = {"processingTime": f"{pace.every_s * 1000:.0f} milliseconds"}
+            self._meter.recent.clear()
+            self._halt()
+            self._begin()
+
     def _go_on(self, before: dict[str, Planned]) -> None:
         """With other queries, from the next batch; with the old ones if the new ones cannot be started."""
-        self.stop()
+        self._halt()
         try:
             self._begin()
         except BaseException:
@@ -409,7 +457,9 @@ class SparkLiveSession:
         self._meter.watch({output.name: output.stages for output in outputs})
         taker = BatchTaker(outputs, self._meter.note)
         with own_python(self._spark):
-            ingest = read_sources(self._streams, stages, Leaving(record.leaving, batch), self._chosen.dialect)
+            leaving = Leaving(record.leaving, batch)
+            ingest = read_sources(self._streams, stages, leaving, self._chosen.dialect, self._most_files)
+            self._reads_files = ingest.reads_files
             tasks: dict[int, StageTask] = {}
             for number, stage in stages.items():
                 if isinstance(stage.task, PassTask):

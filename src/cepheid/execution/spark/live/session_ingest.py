@@ -10,7 +10,7 @@ read, by queries or not: Spark keeps the sources of a checkpoint by their number
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 from pyspark import TaskContext
@@ -61,37 +61,56 @@ class Leaving:
 
 @dataclass(frozen=True)
 class Ingest:
-    """envelopes: of all sources.  ports: of the session, for each the port of its stage.  clocks: by source."""
+    """envelopes: of all sources.  ports: of the session, for each the port of its stage.  clocks: by source.
+    reads_files: is every source a folder that workers read?"""
 
     envelopes: DataFrame
     ports: list[int]
     clocks: Mapping[str, Clock]
+    reads_files: bool
 
 
 def read_sources(
-    frames: Mapping[str, DataFrame], stages: Mapping[int, SessionStage], leaving: Leaving, dialect: DialectName
+    frames: Mapping[str, DataFrame],
+    stages: Mapping[int, SessionStage],
+    leaving: Leaving,
+    dialect: DialectName,
+    most_files: int | None = None,
 ) -> Ingest:
-    """frames: streams, in the order in which they were announced."""
+    """frames: streams, in the order in which they were announced.  most_files: that a batch takes of a folder which
+    does not say it itself; None: all."""
     ports: list[int] = []
     readers: dict[str, dict[Feed, list[tuple[int, int]]]] = {name: {} for name in frames}
     for number, stage in stages.items():
         for place, feed in enumerate(stage.feeds):
             readers[feed.source].setdefault(feed, []).append((number, len(ports)))
             ports.append(place)
-    packed, clocks = [], {}
+    packed, clocks, directly = [], {}, 0
     for name, frame in frames.items():
         feeds = [FeedPorts(feed, tuple(found)) for feed, found in readers[name].items()]
         stream = find_parquet_stream(frame)
         if stream is not None and all(mean_the_same(list(each.feed.nodes), stream.schema) for each in feeds):
             clocks[name] = find_clock([frame], [])
-            files = stream.files(frame).mapInArrow(_make_reader(stream, feeds, leaving), ENVELOPE_SCHEMA)
+            directly += 1
+            files = (
+                _limit(stream, most_files)
+                .files(frame)
+                .mapInArrow(_make_reader(stream, feeds, leaving), ENVELOPE_SCHEMA)
+            )
             packed.append(with_watermark(files, _read_delay(frame)) if feeds else files)
         else:
             clocks[name] = find_clock([frame], [frame])
             wide, places = widen(frame, [each.feed for each in feeds], dialect)
             envelopes = wide.mapInArrow(_make_packer(feeds, places, leaving), ENVELOPE_SCHEMA)
             packed.append(envelopes if _has_watermark(frame) else with_watermark(envelopes, 0))
-    return Ingest(union_all(packed), ports, clocks)
+    return Ingest(union_all(packed), ports, clocks, directly == len(frames))
+
+
+def _limit(stream: ParquetStream, most_files: int | None) -> ParquetStream:
+    is_limited = any(name.lower() in ("maxfilespertrigger", "maxbytespertrigger") for name in stream.options)
+    if most_files is None or is_limited:
+        return stream
+    return replace(stream, options={**stream.options, "maxFilesPerTrigger": str(most_files)})
 
 
 def _has_watermark(frame: DataFrame) -> bool:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import Any
 
+from cepheid.execution.spark.live.batch_pace import MeasuredBatch
 from cepheid.execution.spark.live.session_rows import BatchAccount
 from cepheid.measurement import Counts, MachineMeasurement, Observation, QueryMeasurement, VertexMeasurement
 
 COUNTED = ("events", "rejected", "late", "rows", "dropped")
+MOST_RECENT = 50
 
 
 class SessionMeter:
@@ -23,6 +27,7 @@ class SessionMeter:
         self._busy_s, self._batches = 0.0, 0
         self._since_s = 0.0
         self.rows: Counter[str] = Counter()
+        self.recent: deque[BatchAccount] = deque(maxlen=MOST_RECENT)
 
     def watch(self, stages_of: Mapping[str, Mapping[str, int]]) -> None:
         """By query and vertex, the numbers of stages, from now on."""
@@ -33,6 +38,7 @@ class SessionMeter:
             self._new.setdefault(stage, Counter()).update(counted)
             self._total.update(counted)
         self.rows.update(account.rows)
+        self.recent.append(account)
         self._busy_s += account.seconds
         self._batches += 1
 
@@ -69,3 +75,23 @@ class SessionMeter:
             vertices=tuple(vertices),
             machines=(MachineMeasurement(name=machine, is_there=True, cores=cores, utilisation=busy),),
         )
+
+
+def measure_batches(
+    accounts: list[BatchAccount], recent: list[Any], reads_files: bool
+) -> tuple[list[MeasuredBatch], float]:
+    """What batches took as Spark tells it, planning and writing included, and events per second.  The first one is left
+    out: workers start in it."""
+    progress = {each["batchId"]: each for each in recent}
+    known = [account for account in accounts[1:] if account.number in progress]
+    batches = [
+        MeasuredBatch(
+            sum(counted["events"] for counted in account.counts.values()),
+            progress[account.number]["durationMs"].get("triggerExecution", 0) / 1000,
+            progress[account.number]["numInputRows"] if reads_files else 0,
+        )
+        for account in known
+    ]
+    moments = [datetime.fromisoformat(progress[account.number]["timestamp"]).timestamp() for account in known]
+    span_s = moments[-1] - moments[0] + batches[-1].seconds if batches else 0.0
+    return batches, sum(batch.events for batch in batches) / span_s if span_s > 0 else 0.0
