@@ -148,3 +148,18 @@ def test_a_struct_is_no_key() -> None:
     text = "SELECT * FROM ev MATCH_RECOGNIZE (PARTITION BY device ORDER BY ts MEASURES a.ts AS t PATTERN (a b))"
     with pytest.raises(NotSupportedYet, match="PARTITION BY a column of type struct"):
         cep.sql(text, ev=make_events(1))
+
+
+@pytest.mark.parametrize("column", ["b.list[1]", "b.array[1]", 'b."array"[1]', "LAST(b.list[1])", "list[1]"])
+def test_columns_called_list_and_array_are_no_constructors(column: str) -> None:
+    """The parser took b.array[1] for ARRAY[1]."""
+    values = [[5], [6]]
+    events = pa.table({"ts": pa.array([1, 2], pa.timestamp("us")), "list": values, "array": values})
+    text = (
+        f"SELECT * FROM ev MATCH_RECOGNIZE (ORDER BY ts MEASURES {column} AS x PATTERN (a b) DEFINE b AS b.list[1] > 5)"
+    )
+    assert cep.sql(text, ev=events).to_pylist() == [{"x": 6}]
+
+
+def test_array_makes_arrays_where_nothing_stands_in_front() -> None:
+    assert cep.sql("SELECT ARRAY[7, 8][2] AS x", ev=make_events(1, 2)).to_pylist() == [{"x": 8}]

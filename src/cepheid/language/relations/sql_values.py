@@ -17,6 +17,7 @@ from typing import Any
 import sqlglot
 from sqlglot import exp
 from sqlglot.errors import ParseError
+from sqlglot.parser import Parser
 
 from cepheid.language.parsing.dialect import CepheidSpark
 from cepheid.scalars.value import (
@@ -103,6 +104,9 @@ def write_tree(value: Scalar) -> exp.Expr:
     parts = {name: _write_part(known[name], is_operator) for name in dict.fromkeys((*names, *known))}
     if kind is exp.DataType:
         parts["this"] = exp.DType(parts["this"])
+    is_column = kind is exp.Bracket and isinstance(parts["this"], exp.Column | exp.Dot)
+    if is_column and parts["this"].name.upper() in Parser.ARRAY_CONSTRUCTORS:
+        parts["this"] = exp.Paren(this=parts["this"])  # "array"[1] would be read as ARRAY[1]
     return kind(**parts)
 
 
