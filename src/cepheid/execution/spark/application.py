@@ -25,9 +25,10 @@ from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from cepheid.application import Application, ApplicationQuery, ApplicationSource
-from cepheid.errors import CepheidError, InvalidInput, NotSupportedYet, RunFailed
+from cepheid.errors import CepheidError, InvalidInput, RunFailed
 from cepheid.execution.file_names import is_path, locate_path
 from cepheid.execution.sinks.terminal import LINES
+from cepheid.execution.spark.application_tables import open_tables
 from cepheid.execution.spark.batch_progress import ROWS, BatchProgress, ProgressReader
 from cepheid.execution.spark.host import read_inputs, run_on_spark
 from cepheid.execution.spark.run_failures import find_reason, read_java_text, tell_failure
@@ -163,11 +164,9 @@ def start_session(application: Application, log: Path) -> SparkSession:
 
 def start_application(spark: SparkSession, application: Application, options: RunOptions) -> RunningApplication:
     """Over a session that is there already."""
-    if application.tables:
-        raise NotSupportedYet("tables to look events up in, on Spark,", hint="cep.sql takes them: stops=cep.Table(...)")
     folder = application.path.parent
     streams = {name: _open_source(spark, source, folder) for name, source in application.sources.items()}
-    frames = {name: stream.rows for name, stream in streams.items()}
+    frames = {name: stream.rows for name, stream in streams.items()} | open_tables(spark, application)
     answers = {name: _make_rows(query, frames) for name, query in application.queries.items()}
     started: list[RunningQuery] = []
     try:
