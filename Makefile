@@ -54,6 +54,7 @@ bench: setup ## Measure everything, beside baselines of the same run
 
 soak: setup ## Applications on Spark, killed 30 times, and their Kafka broker: what they write is the batch answer (20 minutes)
 	CEPHEID_KILLS=30 $(BIN)/pytest tests/spark/test_application_process.py
+	CEPHEID_COLD=1 $(BIN)/pytest tests/spark/test_standalone_cluster.py
 
 golden: setup ## Write what golden tests find as what they expect; read the difference before you keep it
 	$(BIN)/pytest tests/golden --golden-update
