@@ -69,6 +69,7 @@ from cepheid.execution.spark.worker_python import own_python
 from cepheid.kernel.aggregates.definition import PythonAggregate
 from cepheid.lookups import Database, Table
 from cepheid.measurement import Counts, Observation
+from cepheid.schema import read_schema
 from cepheid.settings import DialectName, Settings
 
 LOOK_S = 0.05
@@ -152,10 +153,11 @@ class SparkLiveSession:
         self.close()
 
     # --- what there is -----------------------------------------------------------------------------------
-    def source(self, name: str, given: Any, time: str | None = None) -> None:
+    def source(self, name: str, given: Any, time: str | None = None, schema: Any = None) -> None:
         """A stream: a streaming DataFrame, or where one is (a path, a URL).  Or what events are looked up in: a
         DataFrame that is not streaming, a `cep.Table`, a `cep.Database`.  time: the column that is event time, of a
-        stream that has no watermark yet; None: the only timestamp."""
+        stream that has no watermark yet; None: the only timestamp.  schema: what columns it has, where the stream
+        itself does not say it, as a topic of Kafka."""
         with self._changing:
             if name in self._streams or name in self._lookups:
                 raise InvalidInput(f'there is a source "{name}" already', hint="give the new one another name")
@@ -165,7 +167,7 @@ class SparkLiveSession:
                     "a new stream in a session that runs", hint="announce all streams before session.start()"
                 )
             if is_stream:
-                self._streams[name] = self._open(name, given, time)
+                self._streams[name] = self._open(name, given, time, schema)
             elif isinstance(given, DataFrame | Table | Database):
                 self._lookups[name] = given
             else:
@@ -173,10 +175,14 @@ class SparkLiveSession:
                     f'"{name}" is a {type(given).__name__}', hint="give a streaming DataFrame, a path, or a cep.Table"
                 )
 
-    def _open(self, name: str, given: Any, time: str | None) -> DataFrame:
+    def _open(self, name: str, given: Any, time: str | None, schema: Any) -> DataFrame:
         lateness = self._chosen.lateness
         source = ApplicationSource(
-            name=name, schema=pa.schema([]), is_declared=False, time=time, lateness=lateness or timedelta(0)
+            name=name,
+            schema=pa.schema([]) if schema is None else read_schema(name, schema),
+            is_declared=schema is not None,
+            time=time,
+            lateness=lateness or timedelta(0),
         )
         if not isinstance(given, DataFrame):
             opened = open_stream(self._spark, replace(source, path=str(given)), Path.cwd())

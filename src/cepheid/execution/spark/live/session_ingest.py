@@ -1,6 +1,6 @@
 """The sources of a session, each read once for all queries: envelopes for every stage come out.
 
-    files     worker: columns that any stage reads ─▶ for each feed its columns and conditions ─▶ envelopes
+    direct    worker: columns that any stage reads ─▶ for each feed its columns and conditions ─▶ envelopes
     others    Spark SQL: the columns and conditions of all feeds side by side ─▶ worker ─▶ envelopes
 
 Feeds that are the same are computed and packed once, whatever stages they lead to.  Every source that was announced is
@@ -20,7 +20,7 @@ from pyspark.sql import functions as F
 from cepheid.event_time import BEGINNING, newest_time
 from cepheid.execution.embedded.relations import run_relational
 from cepheid.execution.spark.clock import Clock, find_clock
-from cepheid.execution.spark.direct_ingest import ParquetStream, find_parquet_stream, mean_the_same, read_parquet
+from cepheid.execution.spark.direct_ingest import DirectStream, ParquetStream, find_direct_stream, mean_the_same
 from cepheid.execution.spark.engine_stage import union_all, with_watermark
 from cepheid.execution.spark.envelopes import (
     ENVELOPE_SCHEMA,
@@ -85,30 +85,28 @@ def read_sources(
         for place, feed in enumerate(stage.feeds):
             readers[feed.source].setdefault(feed, []).append((number, len(ports)))
             ports.append(place)
-    packed, clocks, directly = [], {}, 0
+    packed, clocks, in_files = [], {}, 0
     for name, frame in frames.items():
         feeds = [FeedPorts(feed, tuple(found)) for feed, found in readers[name].items()]
-        stream = find_parquet_stream(frame)
+        stream = find_direct_stream(frame)
         if stream is not None and all(mean_the_same(list(each.feed.nodes), stream.schema) for each in feeds):
             clocks[name] = find_clock([frame], [])
-            directly += 1
-            files = (
-                _limit(stream, most_files)
-                .open_names(frame.sparkSession)
-                .mapInArrow(_make_reader(stream, feeds, leaving), ENVELOPE_SCHEMA)
-            )
-            packed.append(with_watermark(files, _read_delay(frame)) if feeds else files)
+            in_files += isinstance(stream, ParquetStream)
+            names = _limit(stream, most_files).open_names(frame.sparkSession)
+            envelopes = names.mapInArrow(_make_reader(stream, feeds, leaving), ENVELOPE_SCHEMA)
+            packed.append(with_watermark(envelopes, _read_delay(frame)) if feeds else envelopes)
         else:
             clocks[name] = find_clock([frame], [frame])
             wide, places = widen(frame, [each.feed for each in feeds], dialect)
             envelopes = wide.mapInArrow(_make_packer(feeds, places, leaving), ENVELOPE_SCHEMA)
             packed.append(envelopes if _has_watermark(frame) else with_watermark(envelopes, 0))
-    return Ingest(union_all(packed), ports, clocks, directly == len(frames))
+    return Ingest(union_all(packed), ports, clocks, in_files == len(frames))
 
 
-def _limit(stream: ParquetStream, most_files: int | None) -> ParquetStream:
-    is_limited = any(name.lower() in ("maxfilespertrigger", "maxbytespertrigger") for name in stream.options)
-    if most_files is None or is_limited:
+def _limit(stream: DirectStream, most_files: int | None) -> DirectStream:
+    if most_files is None or not isinstance(stream, ParquetStream):
+        return stream
+    if any(name.lower() in ("maxfilespertrigger", "maxbytespertrigger") for name in stream.options):
         return stream
     return replace(stream, options={**stream.options, "maxFilesPerTrigger": str(most_files)})
 
@@ -122,8 +120,8 @@ def _read_delay(frame: DataFrame) -> int:
     return max(delays, default=0) * 1000
 
 
-def _make_reader(stream: ParquetStream, feeds: list[FeedPorts], leaving: Leaving) -> Packer:
-    """A function for mapInArrow: names of files in, envelopes out."""
+def _make_reader(stream: DirectStream, feeds: list[FeedPorts], leaving: Leaving) -> Packer:
+    """A function for mapInArrow: names of files, or whatever says what is to be read, in, envelopes out."""
     needed = {name for each in feeds for name in (*each.feed.columns, each.feed.time)}
     schema = pa.schema([field for field in stream.schema if field.name in needed])
 
@@ -134,9 +132,7 @@ def _make_reader(stream: ParquetStream, feeds: list[FeedPorts], leaving: Leaving
         return events, BEGINNING if feed.time is None else newest_time(table.column(feed.time))
 
     def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        paths = [path for batch in batches for path in batch.column("path").to_pylist()]
-        tables = (part for path in paths for part in read_parquet(path, schema)) if feeds else iter(())
-        yield from _pack_all(tables, feeds, compute, leaving)
+        yield from _pack_all(stream.read(batches, schema) if feeds else iter(()), feeds, compute, leaving)
 
     return read
 
@@ -163,22 +159,24 @@ def _make_packer(feeds: list[FeedPorts], places: list[WidePlaces], leaving: Leav
         return events, newest
 
     def pack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        yield from _pack_all(gather_batches(batches), feeds, compute, leaving)
+        yield from _pack_all(((table, None) for table in gather_batches(batches)), feeds, compute, leaving)
 
     return pack
 
 
 def _pack_all(
-    tables: Iterator[pa.Table],
+    tables: Iterator[tuple[pa.Table, int | None]],
     feeds: list[FeedPorts],
     compute: Callable[[Feed, pa.Table], tuple[pa.Table, int]],
     leaving: Leaving,
 ) -> Iterator[pa.RecordBatch]:
+    """tables: each with how far time has come with its batch at most; None: as far as its events say."""
     yield from _tell_leaving(leaving)
     with TellPlainly():
-        for sequence, table in enumerate(tables, first_sequence()):
+        for sequence, (table, most) in enumerate(tables, first_sequence()):
             for each in feeds:
                 events, newest = compute(each.feed, table)
+                newest = newest if most is None else min(newest, most)
                 yield from _pack(events.cast(each.feed.layout), each, sequence, newest)
 
 
