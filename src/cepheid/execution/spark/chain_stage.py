@@ -23,6 +23,7 @@ from cepheid.execution.spark.direct_ingest import DirectInput, find_parquet_stre
 from cepheid.execution.spark.engine_stage import Stage, record_stage, run_stateful, with_watermark
 from cepheid.execution.spark.envelopes import ENVELOPE_SCHEMA, Packing, make_packer
 from cepheid.execution.spark.schemas import arrow_schema, number_columns, quote_name
+from cepheid.execution.spark.stage_program import StageProgram, take_below, write_program
 from cepheid.execution.spark.watermarks import read_delay
 from cepheid.graph.column_origin import trace_columns
 from cepheid.graph.node import EngineNode
@@ -68,14 +69,14 @@ def run_chain_on_stream(
             envelopes = with_watermark(stream.files(frames[name]).mapInArrow(reader, ENVELOPE_SCHEMA), lateness_us)
         packed = envelopes if packed is None else packed.union(envelopes)
     assert packed is not None, "a chain reads streams"
-    return run_stateful(packed, ChainProcessor(task), Stage(vertex, record, clock, task.open_query().schema))
+    program = StageProgram("chain", lower, vertex, schemas, (lateness_us,), int(clock), tuple(times.values()))
+    stage = Stage(vertex, record, clock, task.open_query().schema, write_program(program))
+    return run_stateful(packed, ChainProcessor(task), stage)
 
 
 def _take_below(graph: QueryGraph, vertex: str) -> QueryGraph:
     """A vertex and what feeds it, as a query of its own."""
-    below = graph.reach(vertex, graph.inputs)
-    edges = tuple(edge for edge in graph.edges if edge.target in below)
-    lower, _ = QueryGraph({name: graph.vertices[name] for name in below}, edges).add(Sink(), [vertex])
+    lower, _ = take_below(graph, vertex).add(Sink(), [vertex])
     return lower
 
 

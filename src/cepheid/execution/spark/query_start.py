@@ -17,7 +17,7 @@ from __future__ import annotations
 import inspect
 import json
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import wraps
 from typing import Any
@@ -51,6 +51,7 @@ PARTITIONS = "spark.sql.shuffle.partitions"
 EMPTY_BATCHES = "spark.sql.streaming.noDataMicroBatches.enabled"
 MARK = "cepheid"
 CLOCK = "cepheid clock"
+PROGRAM = "cepheid program"
 STATEFUL = {"TransformWithStateInPySpark", "TransformWithStateInPandas"}  # as Spark 4.0 calls it
 STATELESS = {"Project", "Filter", "SubqueryAlias", "View", "MapInArrow", "MapInPandas", "Union", "Generate"} | {
     "CollectMetrics",
@@ -66,9 +67,10 @@ FORMAT = 2  # of what the stages keep: 1 had an engine for each key group
 _starting = threading.RLock()  # one at a time: the settings are the session's while a query starts
 
 
-def mark_stage(column: Column, record: StageRecord, clock: Clock) -> Column:
-    """A column above the stage that carries its record, which stays in every plan made of it."""
-    return column.alias(MARK, metadata={MARK: record.as_dict(), CLOCK: int(clock)})
+def mark_stage(column: Column, record: StageRecord, clock: Clock, program: str = "") -> Column:
+    """A column above the stage that carries its record, which stays in every plan made of it; program: what the stage
+    computes (stage_program.py)."""
+    return column.alias(MARK, metadata={MARK: record.as_dict(), CLOCK: int(clock), PROGRAM: program})
 
 
 def watch_starts(spark: SparkSession) -> None:
@@ -92,7 +94,7 @@ def _wrap_start(original: Callable[..., Any]) -> Callable[..., Any]:
         bound = inspect.signature(original).bind(self, *given, **named).arguments
         asked = {"queryname": bound.get("queryName"), **bound.get("options", {})}
         options = {key.lower(): str(value) for key, value in asked.items() if value is not None}
-        _check_checkpoint(spark, {**_read_options(self._jwrite), **options}, stages)
+        _check_checkpoint(spark, {**_read_options(self._jwrite), **options}, stages, _find_programs(plan))
         with _settings_of_ours(spark, choose_settings(spark, plan, stages)):
             return original(self, *given, **named)
 
@@ -137,6 +139,12 @@ def _comes_from_us(frame: DataFrame) -> bool:
 def find_stages(plan: Any) -> list[StageRecord]:
     """The records of our stages in a plan of the JVM, in the order in which Spark numbers them."""
     return [read_stage(metadata[MARK]) for metadata in _find_marks(plan)]
+
+
+def _find_programs(plan: Any) -> list[Any]:
+    """What the stages compute, in the same order; None: of this kind it is not known."""
+    texts = [metadata.get(PROGRAM) for metadata in _find_marks(plan)]
+    return [json.loads(text) if text else None for text in texts]
 
 
 def _find_marks(plan: Any) -> list[dict[str, Any]]:
@@ -196,14 +204,16 @@ def find_checkpoint(options: dict[str, str], default: str | None) -> str | None:
     return None
 
 
-def _check_checkpoint(spark: SparkSession, options: dict[str, str], stages: list[StageRecord]) -> None:
+def _check_checkpoint(
+    spark: SparkSession, options: dict[str, str], stages: list[StageRecord], programs: list[Any]
+) -> None:
     """Refuse what does not belong to the checkpoint; write down what a new one belongs to."""
     place = find_checkpoint(options, spark.conf.get("spark.sql.streaming.checkpointLocation", None))
     if place is None:
         return
     files = CheckpointFiles(spark, place)
     if not files.has_batches():  # nothing ever ran: whatever was meant to does not count
-        files.write(json.dumps({"format": FORMAT, "stages": [stage.as_dict() for stage in stages]}))
+        files.write(write_stages(stages, programs))
         return
     text = files.read()
     if text is None:  # it was started where we could not see it: the first batch will ask
@@ -215,6 +225,13 @@ def _check_checkpoint(spark: SparkSession, options: dict[str, str], stages: list
             hint=f"finish it with that version, {NEW_PLACE}",
         )
     check_stages([read_stage(stage) for stage in stored["stages"]], stages, f'the checkpoint "{place}"')
+    if stored.get("programs") != programs:  # of a version that wrote them otherwise, or not at all
+        files.write(write_stages([read_stage(stage) for stage in stored["stages"]], programs))
+
+
+def write_stages(stages: Sequence[StageRecord], programs: Sequence[Any]) -> str:
+    """What RECORD_FILE holds."""
+    return json.dumps({"format": FORMAT, "stages": [stage.as_dict() for stage in stages], "programs": programs})
 
 
 class CheckpointFiles:
