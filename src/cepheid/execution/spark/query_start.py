@@ -26,7 +26,9 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-from cepheid.errors import InvalidInput, NotSupportedYet, SnapshotMismatch
+from cepheid.errors import InvalidInput, NotSupportedYet, RunFailed, SnapshotMismatch
+from cepheid.execution.spark.checkpoint_files.damage import refuse_damaged
+from cepheid.execution.spark.checkpoint_files.layout import Checkpoint, find_local
 from cepheid.execution.spark.clock import Clock
 from cepheid.execution.spark.connect_plans import (
     connect_writer,
@@ -215,6 +217,9 @@ def _check_checkpoint(
     if not files.has_batches():  # nothing ever ran: whatever was meant to does not count
         files.write(write_stages(stages, programs))
         return
+    local = find_local(place)
+    if local is not None:
+        refuse_damaged(Checkpoint(local))
     text = files.read()
     if text is None:  # it was started where we could not see it: the first batch will ask
         return
@@ -265,11 +270,15 @@ class CheckpointFiles:
             stream.close()
 
     def write(self, text: str) -> None:
-        stream = self._system.create(self._record, True)
         try:
-            stream.write(text.encode())
-        finally:
-            stream.close()
+            stream = self._system.create(self._record, True)
+            try:
+                stream.write(text.encode())
+            finally:
+                stream.close()
+        except Py4JJavaError as problem:
+            told = f'the checkpoint cannot be written: "{self._record}", {problem.java_exception}'
+            raise RunFailed(told, hint="is there room, and may it be written? Make room, and start again") from None
 
 
 def choose_settings(spark: SparkSession, plan: Any, stages: list[StageRecord]) -> dict[str, str]:

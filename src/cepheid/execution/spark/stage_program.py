@@ -1,7 +1,7 @@
 """What a stage of ours computes, as text in the checkpoint: whoever moves its state must split it as its operators do.
 
     cep.sql ─▶ stage ─▶ program as JSON ─▶ the plan ─▶ cepheid/stages.json   (query_start.py)
-                                                             └─▶ cepheid repartition (checkpoints/)
+                                                             └─▶ cepheid repartition (moved_state/)
 
 Nothing is pickled: the graph has a form in JSON (graph/json_form.py), schemas are Arrow's own bytes.  The digest of the
 vertex says whether what is read back is what was written.

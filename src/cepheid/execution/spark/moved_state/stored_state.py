@@ -24,7 +24,7 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor, Stateful
 from cepheid.errors import RunFailed
 from cepheid.execution.blob import read_blob, write_blob
 from cepheid.execution.spark.capabilities import check_protobuf
-from cepheid.execution.spark.checkpoints.recut import StoredShare
+from cepheid.execution.spark.moved_state.recut import StoredShare
 from cepheid.execution.spark.query_start import STREAM_SETTINGS
 from cepheid.execution.spark.run_failures import find_reason
 from cepheid.execution.spark.worker_python import own_python

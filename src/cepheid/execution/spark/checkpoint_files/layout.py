@@ -89,15 +89,20 @@ class Checkpoint:
         return sum(each.stat().st_size for each in (self.root / "state").rglob("*") if each.is_file())
 
 
+def find_local(place: str) -> Path | None:
+    """None: it is on another file system."""
+    path = place.removeprefix("file://").removeprefix("file:")
+    return None if ":/" in path else Path(path).absolute()
+
+
 def open_checkpoint(place: str) -> Checkpoint:
     """A folder of this machine that has run."""
-    path = place.removeprefix("file://").removeprefix("file:")
-    if "://" in path:
+    root = find_local(place)
+    if root is None:
         raise NotSupportedYet(
             f'a checkpoint on another file system than that of this machine, "{place}",',
             hint="copy it to a folder of this machine while the query is stopped, and back",
         )
-    root = Path(path).absolute()
     checkpoint = Checkpoint(root)
     if not (root / "metadata").is_file() or not (root / "offsets").is_dir():
         nested = sorted(each.parent for each in root.glob("*/*/metadata")) if root.is_dir() else []

@@ -19,8 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cepheid.errors import InvalidInput, NotSupportedYet, SnapshotMismatch
-from cepheid.execution.spark.checkpoints.exchange import exchange
-from cepheid.execution.spark.checkpoints.layout import (
+from cepheid.execution.spark.checkpoint_files.layout import (
     UNIQUE_IDS,
     Checkpoint,
     LogEntry,
@@ -28,8 +27,9 @@ from cepheid.execution.spark.checkpoints.layout import (
     state_version,
     write_file,
 )
-from cepheid.execution.spark.checkpoints.recut import Cut, recut_stage
 from cepheid.execution.spark.envelopes import STATE_PARTITIONS
+from cepheid.execution.spark.moved_state.exchange import exchange
+from cepheid.execution.spark.moved_state.recut import Cut, recut_stage
 from cepheid.execution.spark.query_start import FORMAT, RECORD_FILE, write_stages
 from cepheid.execution.spark.stage_program import StageProgram, read_program
 from cepheid.execution.spark.stage_record import StageRecord, read_stage
@@ -267,7 +267,7 @@ def _move_stage(
     plan: MovePlan,
     to: Path | None,
 ) -> None:
-    from cepheid.execution.spark.checkpoints.stored_state import WRITTEN_VERSION, read_shares, write_shares
+    from cepheid.execution.spark.moved_state.stored_state import WRITTEN_VERSION, read_shares, write_shares
 
     kind = move.program.kind
     stored = read_shares(spark, checkpoint.root, number, plan.batch, kind)
