@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 from cepheid.cli import app
 from cepheid.errors import InvalidInput, SnapshotMismatch
 from cepheid.execution.spark.checkpoint_files.damage import diagnose
+from cepheid.execution.spark.checkpoint_files.file_sink import LOG, find_file_sink
 from cepheid.execution.spark.checkpoint_files.layout import (
     Checkpoint,
     has_right_sum,
@@ -168,6 +169,42 @@ def test_commands_name_the_file_and_what_to_do(checkpoint: Checkpoint) -> None:
     assert "goes on behind batch 3" in done.stdout
     assert json.loads(CliRunner().invoke(app, ["checkpoint", "check", place, "--json"]).stdout)["is_whole"]
     assert CliRunner().invoke(app, ["checkpoint", "rewind", place]).exit_code == 2
+
+
+def write_sink(folder: Path, logs: dict[str, list[str]]) -> None:
+    (folder / LOG).mkdir(parents=True)
+    for name, files in logs.items():
+        lines = [json.dumps({"path": f"file://{folder}/{file}"}) for file in files]
+        write_file(folder / LOG / name, "\n".join(["v1", *lines]).encode())
+        for file in files:
+            (folder / file).touch()
+
+
+def test_the_file_sink_forgets_what_is_written_again(checkpoint: Checkpoint, tmp_path: Path) -> None:
+    """It would skip a batch that it knows, and with it the state that the batch computes."""
+    out = tmp_path / "out"
+    write_sink(out, {"2.compact": ["a", "b"], "3": ["c"], "4": ["d", "e"]})
+    make_empty(checkpoint.root / "offsets/4")
+    found = diagnose(checkpoint)
+    sink = find_file_sink(str(out))
+    plan = plan_rewind(found, None, cut_anew=False, forgets=True)
+    assert (plan.to, plan.is_exact) == (3, True), "also a batch that is cut anew is written"
+    aside = rewind(checkpoint, plan, found.damaged, sink)
+    assert sorted(path.name for path in out.iterdir()) == [LOG, "a", "b", "c"]
+    assert sorted(path.name for path in (out / LOG).iterdir() if path.name[0] != ".") == ["2.compact", "3"]
+    assert sorted(path.name for path in (aside / "files").iterdir()) == ["d", "e"]
+    assert find_file_sink(str(tmp_path)) is None
+
+
+def test_a_log_that_tells_of_batches_only_together_is_left_alone(checkpoint: Checkpoint, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    write_sink(out, {"4.compact": ["a", "b", "c"]})
+    make_empty(checkpoint.root / "commits/4")
+    found = diagnose(checkpoint)
+    with pytest.raises(SnapshotMismatch, match="only together with later ones"):
+        rewind(checkpoint, plan_rewind(found, None, False, forgets=True), found.damaged, find_file_sink(str(out)))
+    assert (checkpoint.root / "commits/4").exists(), "nothing was done"
+    assert (out / "c").exists()
 
 
 def test_what_is_no_checkpoint_is_said_to_be_none(tmp_path: Path, checkpoint: Checkpoint) -> None:

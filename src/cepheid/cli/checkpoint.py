@@ -54,6 +54,10 @@ def rewind(
     cut_anew: Annotated[
         bool, typer.Option("--cut-anew", help="Also if batches would hold other events than before: see the sinks")
     ] = False,
+    files: Annotated[
+        str | None,
+        typer.Option("--files", help="Where Spark's file sink writes to; default: as it was started"),
+    ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be done, and do nothing")] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -61,14 +65,16 @@ def rewind(
     with report_failures():
         _require_spark()
         from cepheid.execution.spark.checkpoint_files.damage import diagnose
+        from cepheid.execution.spark.checkpoint_files.file_sink import find_file_sink
         from cepheid.execution.spark.checkpoint_files.layout import open_checkpoint
         from cepheid.execution.spark.checkpoint_files.rewind import plan_rewind
         from cepheid.execution.spark.checkpoint_files.rewind import rewind as take_back
 
         opened = open_checkpoint(place)
         found = diagnose(opened)
-        plan = plan_rewind(found, to_batch, cut_anew)
-        aside = None if dry_run else take_back(opened, plan, found.damaged)
+        sink = find_file_sink(files or opened.find_sink())
+        plan = plan_rewind(found, to_batch, cut_anew, forgets=sink is not None)
+        aside = None if dry_run else take_back(opened, plan, found.damaged, sink)
         if as_json:
             typer.echo(
                 json.dumps({**plan.as_dict(), "aside": None if aside is None else str(aside), "done": not dry_run})
@@ -76,17 +82,19 @@ def rewind(
             return
         typer.echo(f"the stream goes on behind batch {plan.to}; the last one that was begun was {plan.last}")
         if plan.last > plan.to:
-            typer.echo(_explain_sinks(plan.is_exact))
+            typer.echo(_explain_sinks(plan.forgets, plan.is_exact))
         typer.echo("nothing was done: --dry-run" if dry_run else f"what was taken out is in {aside}")
 
 
-def _explain_sinks(is_exact: bool) -> str:
-    if is_exact:
-        return (
-            "its rows are written again by sinks that do not know batches (console, foreachBatch of your own); files, "
-            "Delta and PostgreSQL write nothing twice"
-        )
-    return "batches are cut anew: their rows are written again"
+def _explain_sinks(forgets: bool, is_exact: bool) -> str:
+    if forgets:
+        return "the files of the batches behind were taken out as well: they are written again"
+    if not is_exact:
+        return "batches are cut anew: their rows are written again"
+    return (
+        "its rows are written again by sinks that do not know batches (console, foreachBatch of your own); Delta and "
+        "PostgreSQL write nothing twice; if the query writes files, give --files FOLDER, or it will leave them out"
+    )
 
 
 def _require_spark() -> None:

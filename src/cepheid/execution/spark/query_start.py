@@ -20,6 +20,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import wraps
+from pathlib import Path
 from typing import Any
 
 from py4j.protocol import Py4JJavaError
@@ -28,7 +29,7 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from cepheid.errors import InvalidInput, NotSupportedYet, RunFailed, SnapshotMismatch
 from cepheid.execution.spark.checkpoint_files.damage import refuse_damaged
-from cepheid.execution.spark.checkpoint_files.layout import Checkpoint, find_local
+from cepheid.execution.spark.checkpoint_files.layout import Checkpoint
 from cepheid.execution.spark.clock import Clock
 from cepheid.execution.spark.connect_plans import (
     connect_writer,
@@ -96,7 +97,9 @@ def _wrap_start(original: Callable[..., Any]) -> Callable[..., Any]:
         bound = inspect.signature(original).bind(self, *given, **named).arguments
         asked = {"queryname": bound.get("queryName"), **bound.get("options", {})}
         options = {key.lower(): str(value) for key, value in asked.items() if value is not None}
-        _check_checkpoint(spark, {**_read_options(self._jwrite), **options}, stages, _find_programs(plan))
+        given_path = {} if bound.get("path") is None else {"path": str(bound["path"])}
+        told = {**_read_options(self._jwrite), **options, **given_path}
+        _check_checkpoint(spark, told, stages, _find_programs(plan))
         with _settings_of_ours(spark, choose_settings(spark, plan, stages)):
             return original(self, *given, **named)
 
@@ -215,9 +218,9 @@ def _check_checkpoint(
         return
     files = CheckpointFiles(spark, place)
     if not files.has_batches():  # nothing ever ran: whatever was meant to does not count
-        files.write(write_stages(stages, programs))
+        files.write(write_stages(stages, programs, options.get("path")))
         return
-    local = find_local(place)
+    local = files.find_local()
     if local is not None:
         refuse_damaged(Checkpoint(local))
     text = files.read()
@@ -230,13 +233,16 @@ def _check_checkpoint(
             hint=f"finish it with that version, {NEW_PLACE}",
         )
     check_stages([read_stage(stage) for stage in stored["stages"]], stages, f'the checkpoint "{place}"')
-    if stored.get("programs") != programs:  # of a version that wrote them otherwise, or not at all
-        files.write(write_stages([read_stage(stage) for stage in stored["stages"]], programs))
+    records = [read_stage(stage) for stage in stored["stages"]]
+    renewed = write_stages(records, programs, options.get("path"))
+    if json.loads(renewed) != stored:  # by a version that wrote it otherwise, or the sink is in another place
+        files.write(renewed)
 
 
-def write_stages(stages: Sequence[StageRecord], programs: Sequence[Any]) -> str:
-    """What RECORD_FILE holds."""
-    return json.dumps({"format": FORMAT, "stages": [stage.as_dict() for stage in stages], "programs": programs})
+def write_stages(stages: Sequence[StageRecord], programs: Sequence[Any], path: str | None) -> str:
+    """What RECORD_FILE holds.  path: where the sink writes to, if it was told."""
+    records = [stage.as_dict() for stage in stages]
+    return json.dumps({"format": FORMAT, "stages": records, "programs": programs, "path": path})
 
 
 class CheckpointFiles:
@@ -248,6 +254,11 @@ class CheckpointFiles:
         self._root = self._jvm.org.apache.hadoop.fs.Path(place)
         self._record = self._jvm.org.apache.hadoop.fs.Path(self._root, RECORD_FILE)
         self._system = self._root.getFileSystem(spark._jsparkSession.sessionState().newHadoopConf())
+
+    def find_local(self) -> Path | None:
+        """The folder, if it is one of this machine."""
+        whole = self._system.makeQualified(self._root).toUri()
+        return Path(str(whole.getPath())) if str(whole.getScheme()) == "file" else None
 
     def has_batches(self) -> bool:
         offsets = self._jvm.org.apache.hadoop.fs.Path(self._root, "offsets")

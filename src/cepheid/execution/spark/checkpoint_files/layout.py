@@ -85,6 +85,14 @@ class Checkpoint:
             raise ValueError("it has no stages")
         return read
 
+    def find_sink(self) -> str | None:
+        """Where the sink writes to, if it was told when the query was started, and if that can be read."""
+        try:
+            path = self.read_stages().get("path")
+        except (OSError, ValueError):
+            return None
+        return None if path is None else str(path)
+
     def count_state_bytes(self) -> int:
         return sum(each.stat().st_size for each in (self.root / "state").rglob("*") if each.is_file())
 

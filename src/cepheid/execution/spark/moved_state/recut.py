@@ -180,7 +180,7 @@ def _recut_chains(
     for place, share in enumerate(shares):
         header, _ = read_blob(share.index)
         snapshot = b"".join(share.blobs[number] for number in range(header["pieces"]))
-        children = [number for number in owned if parents[number] == place]
+        children = [number for number in owned if parents.get(number) == place]
         record = _renew(header, after.groups)
         whole = _open(program, snapshot)
         queries = _split_chain(program, whole, keys, after) if len(owned) > 1 else {owned[0]: whole}
@@ -204,7 +204,8 @@ def _find_parents(numbers: Sequence[int], before: Cut, after: Cut) -> dict[int, 
             hint=f"keep {before.groups} key groups and take a multiple of {before.shares} partitions, which only "
             "splits it; or start the query anew with a new checkpointLocation",
         )
-    return {new: places[old] for new, (old,) in ((new, tuple(olds)) for new, olds in found.items())}
+    single = ((new, next(iter(olds))) for new, olds in found.items())
+    return {new: places[old] for new, old in single if old in places}
 
 
 def _open(program: StageProgram, snapshot: bytes | None) -> ContinuousQuery:

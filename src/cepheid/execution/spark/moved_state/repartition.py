@@ -217,34 +217,52 @@ def repartition(
     to: Path | None = None,
     report: Callable[[str], None] = lambda _: None,
 ) -> Path:
-    """Do it; gives where the old checkpoint is now.  to: where the new one is to be, instead of in its place."""
+    """Do it; gives where the old checkpoint is now.  to: where the new one is to be, instead of in its place.  If it
+    fails, the old one is where it was."""
     root = checkpoint.root
     if to is not None and to.exists():
         raise InvalidInput(f'"{to}" exists already', hint="--to names a folder that is to be made")
+    if shutil.disk_usage(root).free < 2 * plan.state_bytes:
+        raise InvalidInput(f'there is no room for a second state beside "{root}"', hint="make room, or give --to DIR")
     work = root.with_name(f".{root.name}.repartition")
-    if work.exists():
-        shutil.rmtree(work)  # of a run that was killed: nothing in it counts
+    shutil.rmtree(work, ignore_errors=True)  # of a run that was killed: nothing in it counts
     fresh = Checkpoint(work / "checkpoint")
-    before = _list_logs(checkpoint)
+    try:
+        _make_checkpoint(spark, checkpoint, fresh, plan, to, report)
+        os.sync()
+        if to is None:
+            exchange(fresh.root, root)
+        else:
+            to.parent.mkdir(parents=True, exist_ok=True)
+            shutil.move(fresh.root, to)
+    except BaseException:
+        shutil.rmtree(work, ignore_errors=True)
+        raise
+    if to is not None:
+        shutil.rmtree(work)
+        return root
+    aside = _name_aside(root)
+    fresh.root.rename(aside)  # what was exchanged is the old one now
+    shutil.rmtree(work)
+    return aside
+
+
+def _make_checkpoint(
+    spark: SparkSession,
+    checkpoint: Checkpoint,
+    fresh: Checkpoint,
+    plan: MovePlan,
+    to: Path | None,
+    report: Callable[[str], None],
+) -> None:
+    root, before = checkpoint.root, _list_logs(checkpoint)
     shutil.copytree(root, fresh.root, ignore=lambda folder, _: ["state"] if Path(folder) == root else [])
     for number, move in zip(checkpoint.list_operators(), plan.stages, strict=True):
         report(f"moving {move.record.described}")
         _move_stage(spark, checkpoint, fresh, number, move, plan, to)
     _write_logs(fresh, plan)
     if _list_logs(checkpoint) != before:
-        shutil.rmtree(work)
         raise InvalidInput(f'"{root}" has changed meanwhile: the query runs', hint="stop it first")
-    os.sync()
-    if to is not None:
-        to.parent.mkdir(parents=True, exist_ok=True)
-        shutil.move(fresh.root, to)
-        shutil.rmtree(work)
-        return root
-    exchange(fresh.root, root)
-    aside = _name_aside(root)
-    fresh.root.rename(aside)
-    shutil.rmtree(work)
-    return aside
 
 
 def _list_logs(checkpoint: Checkpoint) -> list[list[int]]:
@@ -314,6 +332,6 @@ def _write_logs(fresh: Checkpoint, plan: MovePlan) -> None:
     conf = {**entry.header["conf"]}
     conf.update({name: str(plan.partitions[1]) for name in STATE_PARTITIONS if name in conf})
     write_file(fresh.root / "offsets" / str(plan.batch), replace(entry, header={**entry.header, "conf": conf}).write())
-    programs = fresh.read_stages()["programs"]
+    stored = fresh.read_stages()
     records = [replace(move.record, key_groups=move.after.groups) for move in plan.stages]
-    write_file(fresh.root / RECORD_FILE, write_stages(records, programs).encode())
+    write_file(fresh.root / RECORD_FILE, write_stages(records, stored["programs"], stored.get("path")).encode())
