@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from cepheid.errors import InvalidInput
-from cepheid.measurement import Observation
+from cepheid.measurement import Counts, Observation
 
 if TYPE_CHECKING:  # an action is made without loading a compiler
     import pyarrow as pa
@@ -144,6 +144,17 @@ class TimedAction:
 
     at_s: float
     action: Action
+
+
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """What a session tells of itself: what was measured since the last time; and so far, what was done to it and when,
+    what was counted, and how many rows each query gave."""
+
+    observation: Observation
+    actions: tuple[TimedAction, ...]
+    counts: Counts
+    rows: Mapping[str, int]
 
 
 class Deployment(Protocol):

@@ -18,12 +18,13 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
 from cepheid.compiler import Compilation, Query, check_bounded, compile_query, explain_compilation
-from cepheid.deployment import Action, Alter, Deploy, MoveGroups, Replan, Retire, Scale, TimedAction
+from cepheid.deployment import Action, Alter, Deploy, MoveGroups, Replan, Retire, Scale, TimedAction, Watched
 from cepheid.errors import InvalidInput, NotSupportedYet
 from cepheid.event_time import in_microseconds, read_moment
 from cepheid.execution.embedded.engine_feed import EngineFeed
@@ -51,7 +52,15 @@ from cepheid.language.catalog import Catalog
 from cepheid.lookups import Aggregate, Database, Table
 from cepheid.measurement import Counts, Observation
 from cepheid.schema import empty_table, has_changes, read_schema
-from cepheid.session_inputs import check_engines, check_on_change, make_catalog, read_lateness
+from cepheid.session_inputs import (
+    check_dialect,
+    check_engines,
+    check_on_change,
+    make_catalog,
+    read_aggregates,
+    read_lateness,
+)
+from cepheid.settings import DialectName, Settings, check_key_groups
 
 FILE_SINKS = (WholeFileSink, GrowingFileSink)  # whose columns cannot change
 
@@ -70,28 +79,24 @@ class Deployed:
     sink: Sink | None
 
 
-@dataclass(frozen=True, slots=True)
-class Watched:
-    """What a session tells of itself: what was measured since the last time; and so far, what was done to it and when,
-    what was counted, and how many rows each query gave."""
-
-    observation: Observation
-    actions: tuple[TimedAction, ...]
-    counts: Counts
-    rows: Mapping[str, int]
-
-
 class Session:
     """Many queries over streams, changed while it runs.
 
     lateness, strict, aggregates: as for `cep.open`.  snapshot: of an earlier session, or of `cep.open`; a query goes on
     from there when it is deployed under its name again (`restored` says what became of each, `on_change` what to do
     with one that has changed).  clock: seconds, for measurements.
+
+    With a Spark session, and the place of a checkpoint instead of a snapshot, all runs there; see
+    docs/reference/sessions-on-spark.md.
     """
+
+    def __new__(cls, spark: Any = None, **settings: Any) -> Any:
+        """With a Spark session, one on Spark, which is steered in the same way (execution/spark/live)."""
+        return super().__new__(cls) if spark is None else _open_on_spark(spark, **settings)
 
     def __init__(
         self,
-        spark: Any = None,
+        spark: None = None,  # noqa: ARG002 (__new__ has looked at it)
         *,
         lateness: timedelta | None = None,
         strict: bool = False,
@@ -100,10 +105,6 @@ class Session:
         on_change: OnChange = "refuse",
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        if spark is not None:
-            raise NotSupportedYet(
-                "a live session on Spark", hint="cep.Session() runs in this process; cep.sql on Spark"
-            )
         lateness_us = in_microseconds(read_lateness(lateness) or timedelta(0))
         self._strict = strict
         self._aggregates = aggregates
@@ -491,3 +492,40 @@ class Session:
     def _refuse_finished(self) -> None:
         if self._finished:
             raise InvalidInput("the session is finished", hint="begin a new one")
+
+
+def _open_on_spark(
+    spark: Any,
+    *,
+    checkpoint: str | Path | None = None,
+    lateness: timedelta | None = None,
+    strict: bool = False,
+    aggregates: Mapping[str, Aggregate] | None = None,
+    key_groups: int | None = None,
+    dialect: DialectName | None = None,
+    on_change: OnChange = "refuse",
+    latency_goal: timedelta | None = None,
+    clock: Callable[[], float] = time.monotonic,
+) -> Any:
+    if checkpoint is None:
+        raise InvalidInput(
+            "a session on Spark needs a checkpoint, from which it goes on", hint='cep.Session(spark, checkpoint="...")'
+        )
+    if latency_goal is not None and read_lateness(latency_goal) == timedelta(0):
+        raise InvalidInput(f"latency_goal is {latency_goal!r}", hint="timedelta(seconds=2)")
+    from cepheid.execution.spark.live.live_session import SessionSettings, SparkLiveSession
+
+    settings = Settings(strict=strict)
+    if key_groups is not None:
+        settings = replace(settings, key_groups=check_key_groups(key_groups))
+    chosen = SessionSettings(
+        str(checkpoint),
+        read_lateness(lateness),
+        settings,
+        read_aggregates(aggregates),
+        check_dialect(dialect, "spark"),
+        check_on_change(on_change),
+        latency_goal,
+        clock,
+    )
+    return SparkLiveSession(spark, chosen)

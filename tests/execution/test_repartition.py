@@ -206,6 +206,8 @@ def test_what_cannot_be_moved_exactly_is_refused() -> None:
     with pytest.raises(NotSupportedYet, match="checkpointFormatVersion"):
         plan_move(make_found(commit=LogEntry("v2", {"stateUniqueIds": {"0": [["a"]]}})), None, 4)
     other = make_found()
+    with pytest.raises(NotSupportedYet, match="a session"):
+        plan_move(replace(other, stages=(replace(other.stages[0], digest="session"),)), None, 4)
     with pytest.raises(SnapshotMismatch, match="another version"):
         plan_move(replace(other, stages=(replace(other.stages[0], digest="00"),)), None, 4)
 

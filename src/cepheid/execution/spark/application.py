@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
@@ -59,11 +59,17 @@ class RunOptions:
     log: str | None = None
 
 
+class Failing(Protocol):
+    """failure: why its sink could not be written to; None: it could."""
+
+    failure: CepheidError | None
+
+
 class RunningQuery:
     """start: again, from its checkpoint.  sink: None for what sets dead letters apart."""
 
     def __init__(
-        self, name: str, start: Callable[[], StreamingQuery], sink: AttachedSink | None, checkpoint: str | None = None
+        self, name: str, start: Callable[[], StreamingQuery], sink: Failing | None, checkpoint: str | None = None
     ) -> None:
         self.name, self.sink, self.checkpoint = name, sink, checkpoint
         self.progress = ProgressReader(name, is_dead=sink is None)
@@ -129,6 +135,10 @@ class RunningApplication:
     def read_new(self) -> list[BatchProgress]:
         """What was done since it was asked the last time."""
         return [batch for running in self._queries for batch in running.read_new()]
+
+    def recent_progress(self) -> list[Any]:
+        """Spark's own account of the batches of the first query."""
+        return list(self._queries[0].query.recentProgress)
 
     def stop(self) -> None:
         """Each between two batches, if the one that runs ends soon; what is cut short is run again the next time."""

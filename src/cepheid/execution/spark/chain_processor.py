@@ -26,7 +26,14 @@ from cepheid.execution.embedded.continuous import ContinuousQuery
 from cepheid.execution.spark.clock import Clock
 from cepheid.execution.spark.envelopes import open_envelopes
 from cepheid.execution.spark.plain_errors import TellPlainly
-from cepheid.execution.spark.processor import find_newest, read_envelopes, read_horizon, timer_of_waiting
+from cepheid.execution.spark.processor import (
+    Envelopes,
+    StageStates,
+    find_newest,
+    read_envelopes,
+    read_horizon,
+    timer_of_waiting,
+)
 from cepheid.execution.spark.stage_record import StageRecord, check_stages, read_stage
 from cepheid.placement.placed_graph import PlacedGraph
 from cepheid.settings import Settings
@@ -68,24 +75,29 @@ class ChainProcessor(StatefulProcessor):
         self._task = task
 
     def init(self, handle: StatefulProcessorHandle) -> None:
-        self._handle = handle
-        self._index = handle.getValueState("index", "blob binary")
-        self._pieces = handle.getMapState("pieces", "number long", "blob binary")
-        self._late = handle.getMapState("late", "batch long", "blob binary")
+        self.use(StageStates.of(handle, "pieces"))
+
+    def use(self, states: StageStates, name: str = "") -> None:
+        self._handle, self._index, self._late = states.handle, states.index, states.late
+        self._pieces = states.blobs
 
     def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[pd.DataFrame]:
-        ports, sequences, payloads, newest = read_envelopes(rows)
+        yield self.take(int(key[0]), read_envelopes(rows), timerValues)
+
+    def take(self, share: int, envelopes: Envelopes, timer_values: Any) -> pd.DataFrame:
+        ports, sequences, payloads, newest = envelopes
         with TellPlainly():
             tables = open_envelopes(ports, sequences, payloads, list(self._task.schemas.values()), self._task.times)
-            answer = self._run(tables, timerValues, find_newest(ports, newest, len(tables)))
-        yield answer
+            return self._run(tables, timer_values, find_newest(ports, newest, len(tables)))
 
     def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[pd.DataFrame]:
+        yield self.wake(int(key[0]), timerValues)
+
+    def wake(self, share: int, timer_values: Any) -> pd.DataFrame:
         """Nothing came for this share, but time went on: what waited may be settled now."""
         empty = [schema.empty_table() for schema in self._task.schemas.values()]
         with TellPlainly():
-            answer = self._run(empty, timerValues, [BEGINNING] * len(empty))
-        yield answer
+            return self._run(empty, timer_values, [BEGINNING] * len(empty))
 
     def close(self) -> None:
         pass

@@ -11,6 +11,7 @@ runs in Spark SQL.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
@@ -18,9 +19,9 @@ from pyspark.sql import DataFrame
 from cepheid.errors import NotSupportedYet
 from cepheid.execution.spark.chain_meaning import check_chain, spark_is_ansi
 from cepheid.execution.spark.chain_processor import ChainProcessor, ChainTask
-from cepheid.execution.spark.clock import find_clock
+from cepheid.execution.spark.clock import Clock, find_clock
 from cepheid.execution.spark.direct_ingest import DirectInput, find_parquet_stream, make_reader
-from cepheid.execution.spark.engine_stage import Stage, record_stage, run_stateful, with_watermark
+from cepheid.execution.spark.engine_stage import Stage, record_stage, run_stateful, union_all, with_watermark
 from cepheid.execution.spark.envelopes import ENVELOPE_SCHEMA, Packing, make_packer
 from cepheid.execution.spark.schemas import arrow_schema, number_columns, quote_name
 from cepheid.execution.spark.stage_program import StageProgram, take_below, write_program
@@ -36,11 +37,27 @@ from cepheid.placement.place_by_nature import place_by_nature
 from cepheid.settings import Settings
 
 
-def run_chain_on_stream(
-    graph: QueryGraph, vertex: str, frames: Mapping[str, DataFrame], settings: Settings, session: Mapping[str, str]
-) -> DataFrame:
-    """The cells of the topmost stateful vertex; `frames` have watermarks; session: the settings that the query depends
-    on."""
+@dataclass(frozen=True)
+class Chain:
+    """A chain over streams: what workers are told, and by stream, in the order of its ports, the columns that are read
+    and those that tell the key group."""
+
+    task: ChainTask
+    groups: int
+    read: Mapping[str, list[str]]
+    keys: Mapping[str, tuple[str, ...]]
+
+
+def plan_chain(
+    graph: QueryGraph,
+    vertex: str,
+    frames: Mapping[str, DataFrame],
+    settings: Settings,
+    session: Mapping[str, str],
+    clock: Clock | None = None,
+) -> Chain:
+    """vertex: the topmost that is stateful.  `frames` have watermarks; session: the settings that the query depends
+    on; clock: None, as these streams are read by a query of its own."""
     lower = _take_below(graph, vertex)
     times = _find_times(lower)
     read = {name: _columns_read(lower, name, frames[name].columns) for name in times}
@@ -52,26 +69,35 @@ def run_chain_on_stream(
     keys = find_chain_keys(lower, vertex, schemas).columns
     lateness_us = max(read_delay(frames[name], column) for name, column in times.items())
     groups = settings.key_groups if keys else 1
-    direct = {name: find_parquet_stream(frames[name]) for name in times}
-    through_jvm = [frames[name] for name, stream in direct.items() if stream is None]
-    clock = find_clock([frames[name] for name in times], through_jvm)
+    if clock is None:
+        through_jvm = [frames[name] for name in times if find_parquet_stream(frames[name]) is None]
+        clock = find_clock([frames[name] for name in times], through_jvm)
     placed, record = place_by_nature(lower, SPARK_STREAMS.native), record_stage(graph, vertex, groups, session)
     task = ChainTask(placed, schemas, lateness_us, record, list(times.values()), clock)
-    packed: DataFrame | None = None
-    for port, (name, time) in enumerate(times.items()):
-        how = Packing(port, tuple(keys.get(name, ())), groups, time)
-        stream = direct[name]
+    return Chain(task, groups, read, {name: tuple(keys.get(name, ())) for name in times})
+
+
+def run_chain_on_stream(
+    graph: QueryGraph, vertex: str, frames: Mapping[str, DataFrame], settings: Settings, session: Mapping[str, str]
+) -> DataFrame:
+    """The cells of the topmost stateful vertex."""
+    chain = plan_chain(graph, vertex, frames, settings, session)
+    task, packed = chain.task, []
+    for port, (name, time) in enumerate(zip(chain.read, task.times, strict=True)):
+        how = Packing(port, chain.keys[name], chain.groups, time)
+        stream = find_parquet_stream(frames[name])
         if stream is None:
-            picked = number_columns(frames[name].select(*map(quote_name, read[name])))
-            envelopes = picked.mapInArrow(make_packer(how, schemas[name]), ENVELOPE_SCHEMA)
+            picked = number_columns(frames[name].select(*map(quote_name, chain.read[name])))
+            envelopes = picked.mapInArrow(make_packer(how, task.schemas[name]), ENVELOPE_SCHEMA)
         else:
-            reader = make_reader(DirectInput(stream, read[name], [], time), schemas[name], how)
-            envelopes = with_watermark(stream.files(frames[name]).mapInArrow(reader, ENVELOPE_SCHEMA), lateness_us)
-        packed = envelopes if packed is None else packed.union(envelopes)
-    assert packed is not None, "a chain reads streams"
-    program = StageProgram("chain", lower, vertex, schemas, (lateness_us,), int(clock), tuple(times.values()))
-    stage = Stage(vertex, record, clock, task.open_query().schema, write_program(program))
-    return run_stateful(packed, ChainProcessor(task), stage)
+            reader = make_reader(DirectInput(stream, chain.read[name], [], time), task.schemas[name], how)
+            files = stream.files(frames[name]).mapInArrow(reader, ENVELOPE_SCHEMA)
+            envelopes = with_watermark(files, task.lateness_us)
+        packed.append(envelopes)
+    lower, clock = task.placed.graph, int(task.clock)
+    program = StageProgram("chain", lower, vertex, task.schemas, (task.lateness_us,), clock, tuple(task.times))
+    stage = Stage(vertex, task.record, task.clock, task.open_query().schema, write_program(program))
+    return run_stateful(union_all(packed), ChainProcessor(task), stage)
 
 
 def _take_below(graph: QueryGraph, vertex: str) -> QueryGraph:

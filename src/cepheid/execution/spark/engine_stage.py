@@ -31,7 +31,7 @@ from cepheid.execution.spark.engine_warm_up import ensure_engine
 from cepheid.execution.spark.envelopes import ENVELOPE_SCHEMA, Packing, make_packer, open_envelopes
 from cepheid.execution.spark.plain_errors import TellPlainly
 from cepheid.execution.spark.processor import COUNTED, OUTPUT_SCHEMA, EngineProcessor, EngineTask
-from cepheid.execution.spark.query_start import MARK, mark_stage, watch_starts
+from cepheid.execution.spark.query_start import mark_stage, watch_starts
 from cepheid.execution.spark.rejections import watch_rejections
 from cepheid.execution.spark.schemas import arrow_schema, number_columns
 from cepheid.execution.spark.stage_program import StageProgram, take_below, write_program
@@ -51,7 +51,7 @@ def run_engines_on_batch(
 ) -> DataFrame:
     """The cells of a vertex over whole tables; `observations` get who counts the events that are rejected."""
     schemas = [arrow_schema(frame) for frame in inputs]
-    cells = _cell_schema(node, schemas)
+    cells = cell_schema(node, schemas)
     if runs_here(inputs[0].sparkSession):
         ensure_engine(node, schemas)
     watched = [watch_rejections(frame, node.order) for frame in inputs]
@@ -60,16 +60,16 @@ def run_engines_on_batch(
     groups = settings.key_groups if name_keys(node) else 1
     ways = [Packing(port, name_keys(node), groups, whole=True) for port in range(len(schemas))]
     packers = [make_packer(how, schema) for how, schema in zip(ways, schemas, strict=True)]
-    packed = _union([number_columns(f).mapInArrow(p, ENVELOPE_SCHEMA) for f, p in zip(frames, packers, strict=True)])
+    packed = union_all([number_columns(f).mapInArrow(p, ENVELOPE_SCHEMA) for f, p in zip(frames, packers, strict=True)])
     return packed.groupBy("label").applyInArrow(_make_runner(node, schemas, cells), from_arrow_schema(cells))
 
 
-def _cell_schema(node: EngineNode, schemas: list[pa.Schema]) -> pa.Schema:
+def cell_schema(node: EngineNode, schemas: list[pa.Schema]) -> pa.Schema:
     (cells,) = Engine([node], schemas).schemas
     return cells
 
 
-def _union(envelopes: list[DataFrame]) -> DataFrame:
+def union_all(envelopes: list[DataFrame]) -> DataFrame:
     return reduce(DataFrame.union, envelopes)
 
 
@@ -81,7 +81,7 @@ def name_keys(node: EngineNode) -> tuple[str, ...]:
 def _pack_all(node: EngineNode, inputs: list[DataFrame], schemas: list[pa.Schema], groups: int) -> DataFrame:
     """Envelopes of events that come through the JVM."""
     packers = [make_packer(Packing(port, name_keys(node), groups), schema) for port, schema in enumerate(schemas)]
-    return _union([number_columns(f).mapInArrow(p, ENVELOPE_SCHEMA) for f, p in zip(inputs, packers, strict=True)])
+    return union_all([number_columns(f).mapInArrow(p, ENVELOPE_SCHEMA) for f, p in zip(inputs, packers, strict=True)])
 
 
 def _read_all(
@@ -92,7 +92,7 @@ def _read_all(
     for port, (frame, reading, delay) in enumerate(zip(inputs, direct, delays_us, strict=True)):
         reader = make_reader(reading, arrow_schema(frame), Packing(port, name_keys(node), groups))
         packed.append(with_watermark(reading.stream.files(frame).mapInArrow(reader, ENVELOPE_SCHEMA), delay))
-    return _union(packed)
+    return union_all(packed)
 
 
 def with_watermark(envelopes: DataFrame, delay_us: int) -> DataFrame:
@@ -137,7 +137,7 @@ def run_engines_on_stream(
             hint="leave the table without a window: each event joins with the table as it is then",
         )
     schemas = [arrow_schema(frame) for frame in inputs]
-    cells = _cell_schema(node, schemas)
+    cells = cell_schema(node, schemas)
     if runs_here(inputs[0].sparkSession):
         ensure_engine(node, schemas)
     delays_us = [read_delay(frame) for frame in inputs]
@@ -180,16 +180,7 @@ def run_stateful(
     """Envelopes through a processor of ours; the plan says whose stage it is.
 
     settled: columns for which the horizon is a watermark, with its delay in milliseconds."""
-    check_protobuf()
-    watch_starts(packed.sparkSession)
-    grouped = packed.groupBy("label")
-    check_stateful(grouped)
-    answers = grouped.transformWithStateInPandas(
-        statefulProcessor=processor,
-        outputStructType=OUTPUT_SCHEMA,
-        outputMode="append",
-        timeMode="eventTime",  # shares that wait are called as soon as the watermark moves, if that tells them more
-    )
+    answers = answer_envelopes(packed, processor, OUTPUT_SCHEMA)
     counted = answers.observe(
         name_counts(f"cepheid {stage.vertex} {stage.record.digest}"), *(F.sum(each).alias(each) for each in COUNTED)
     )
@@ -198,7 +189,21 @@ def run_stateful(
     for field in schema.fields:
         if settled and field.name in settled and isinstance(field.dataType, TimestampType):
             field.metadata = {WATERMARK: settled[field.name]}
-    return marked.mapInArrow(_make_unpacker(stage.cells), schema)
+    return marked.mapInArrow(make_unpacker(stage.cells), schema)
+
+
+def answer_envelopes(packed: DataFrame, processor: StatefulProcessor, schema: str) -> DataFrame:
+    """What a processor of ours gives for the envelopes of each share."""
+    check_protobuf()
+    watch_starts(packed.sparkSession)
+    grouped = packed.groupBy("label")
+    check_stateful(grouped)
+    return grouped.transformWithStateInPandas(
+        statefulProcessor=processor,
+        outputStructType=schema,
+        outputMode="append",
+        timeMode="eventTime",  # shares that wait are called as soon as the watermark moves, if that tells them more
+    )
 
 
 def name_counts(name: str) -> str:
@@ -207,10 +212,12 @@ def name_counts(name: str) -> str:
     return name if _named[name] == 1 else f"{name} ({_named[name]})"
 
 
-def _make_unpacker(cells: pa.Schema) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+def make_unpacker(cells: pa.Schema) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """A function for mapInArrow: a column of payloads in, cells out."""
+
     def unpack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
-            for payload in batch.column(MARK).to_pylist():
+            for payload in batch.column(0).to_pylist():
                 if payload is not None:
                     yield from read_table_bytes(payload).cast(cells).to_batches()
 

@@ -59,7 +59,7 @@ def make_packer(how: Packing, schema: pa.Schema) -> Packer:
 
     def pack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         with TellPlainly():
-            for place, table in enumerate(_gather(batches), first_sequence()):
+            for place, table in enumerate(gather_batches(batches), first_sequence()):
                 events = table.rename_columns(schema.names).cast(schema)
                 yield pack_table(events, how, place, newest_time(events.column(how.time)))
 
@@ -75,7 +75,7 @@ def first_sequence() -> int:
     return task * TASK
 
 
-def _gather(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
+def gather_batches(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
     waiting: list[pa.RecordBatch] = []
     rows = 0
     for batch in batches:
@@ -90,6 +90,13 @@ def _gather(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
 
 def pack_table(events: pa.Table, how: Packing, sequence: int, newest: int) -> pa.RecordBatch:
     """One envelope per share, each keeping the order of its events; of a table, only for shares that have events."""
+    labels = choose_labels(how.count_shares())
+    rows = [(labels[share], payload) for share, payload in part_events(events, how)]
+    return write_envelopes(rows, how.port, sequence, newest)
+
+
+def part_events(events: pa.Table, how: Packing) -> list[tuple[int, bytes | None]]:
+    """Shares, each with its events; None: it has none, but hears the time."""
     count = how.count_shares()
     share_of = share_groups(how.groups, count).astype(np.int16 if count < 2**15 else np.int32)
     shares = np.unique(share_of)
@@ -102,16 +109,19 @@ def pack_table(events: pa.Table, how: Packing, sequence: int, newest: int) -> pa
         share = np.zeros(len(events), dtype=share_of.dtype)  # all events belong together
     events = events.combine_chunks()
     bounds = np.searchsorted(share, [*shares, count])
-    labels = choose_labels(count)
-    rows = [
-        (labels[number], write_payload(events.slice(begin, end - begin)) if end > begin else None)
+    return [
+        (int(number), write_payload(events.slice(begin, end - begin)) if end > begin else None)
         for number, (begin, end) in zip(shares, pairwise(bounds), strict=True)
         if end > begin or not how.whole
     ]
+
+
+def write_envelopes(rows: list[tuple[int, bytes | None]], port: int, sequence: int, newest: int) -> pa.RecordBatch:
+    """rows: labels with payloads."""
     return pa.RecordBatch.from_arrays(
         [
             pa.array([label for label, _ in rows], pa.int32()),
-            pa.array([how.port] * len(rows), pa.int32()),
+            pa.array([port] * len(rows), pa.int32()),
             pa.array([sequence] * len(rows), pa.int64()),
             pa.array([newest] * len(rows), pa.int64()),
             pa.array([payload for _, payload in rows], pa.binary()),

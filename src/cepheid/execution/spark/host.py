@@ -120,7 +120,7 @@ class SparkHost:
         self._databases = given.databases
         self._dialect = given.dialect
         self._settings = settings
-        self._session = _read_session(placed, given)
+        self._session = read_session_meaning(placed, given)
         self.observations: list[Observation] = []  # who counts the events that are rejected
 
     def runs_whole(self, vertex: str) -> bool:
@@ -158,7 +158,7 @@ class SparkHost:
         return any(isinstance(node, Source) and self._frames[node.name].isStreaming for node in below)
 
 
-def _read_session(placed: PlacedGraph, given: SparkInputs) -> dict[str, str]:
+def read_session_meaning(placed: PlacedGraph, given: SparkInputs) -> dict[str, str]:
     """The settings of the session that a stream depends on; whole tables have no checkpoint."""
     frames = given.frames
     if not placed.at_engines() or not any(frame.isStreaming for frame in frames.values()):

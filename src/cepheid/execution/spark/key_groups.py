@@ -18,14 +18,14 @@ _MASK = 0xFFFFFFFF
 
 
 @cache
-def choose_labels(shares: int) -> tuple[int, ...]:
-    """One label per share, with different hashes modulo `shares`."""
-    found: dict[int, int] = {}
+def choose_labels(shares: int, stage: int = 0) -> tuple[int, ...]:
+    """One label per share, with different hashes modulo `shares`; stage: of several that have labels of their own."""
+    found: list[list[int]] = [[] for _ in range(shares)]
     label = 0
-    while len(found) < shares:
-        found.setdefault(hash_label(label) % shares, label)
+    while min(map(len, found)) <= stage:
+        found[hash_label(label) % shares].append(label)
         label += 1
-    return tuple(found[place] for place in range(shares))
+    return tuple(labels[stage] for labels in found)
 
 
 def share_groups(groups: int, shares: int) -> npt.NDArray[np.int64]:

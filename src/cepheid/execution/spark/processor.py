@@ -38,6 +38,8 @@ COUNTED = ("events", "rejected", "late", "rows", "dropped")
 OUTPUT_SCHEMA = ", ".join([*(f"{name} long" for name in COUNTED), "payload binary"])
 MOST_CACHED = 256
 
+Envelopes = tuple[list[int], list[int], list[bytes | None], list[int]]  # ports, sequences, payloads, newest times
+
 _engines: dict[tuple[str, int], tuple[str, Engine, StoredState]] = {}
 
 
@@ -58,6 +60,25 @@ class EngineTask:
         return Engine([self.node], self.schemas, identity=self.identity, delays_us=self.delays_us)
 
 
+@dataclass(frozen=True)
+class StageStates:
+    """What Spark keeps for a share; blobs: by number, segments of a state or pieces of it."""
+
+    handle: StatefulProcessorHandle
+    index: Any
+    blobs: Any
+    late: Any
+
+    @classmethod
+    def of(cls, handle: StatefulProcessorHandle, blobs: str = "segments") -> StageStates:
+        return cls(
+            handle,
+            handle.getValueState("index", "blob binary"),
+            handle.getMapState(blobs, "number long", "blob binary"),
+            handle.getMapState("late", "batch long", "blob binary"),
+        )
+
+
 class EngineProcessor(StatefulProcessor):
     """Runs one stateful vertex for the share of the keys that a partition has."""
 
@@ -66,26 +87,32 @@ class EngineProcessor(StatefulProcessor):
         self._schemas = task.schemas
 
     def init(self, handle: StatefulProcessorHandle) -> None:
-        self._handle = handle
-        self._index = handle.getValueState("index", "blob binary")
-        self._segments = handle.getMapState("segments", "number long", "blob binary")
-        self._late = handle.getMapState("late", "batch long", "blob binary")
-        self._digest = " ".join(self._task.identity.digests)
+        self.use(StageStates.of(handle))
+
+    def use(self, states: StageStates, name: str = "") -> None:
+        """name: of the stage, where several have the same digest."""
+        self._handle, self._index, self._late = states.handle, states.index, states.late
+        self._segments = states.blobs
+        self._digest = " ".join([*self._task.identity.digests, *([name] if name else [])])
 
     def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[pd.DataFrame]:
-        ports, sequences, payloads, newest = read_envelopes(rows)
+        yield self.take(int(key[0]), read_envelopes(rows), timerValues)
+
+    def take(self, share: int, envelopes: Envelopes, timer_values: Any) -> pd.DataFrame:
+        ports, sequences, payloads, newest = envelopes
         with TellPlainly():
             tables = open_envelopes(ports, sequences, payloads, self._schemas, ["_time"] * len(self._schemas))
             told = find_newest(ports, newest, len(self._schemas)) if self._task.clock < Clock.WATERMARK else []
-            answer = self._run(int(key[0]), tables, timerValues, told)
-        yield answer
+            return self._run(share, tables, timer_values, told)
 
     def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[pd.DataFrame]:
+        yield self.wake(int(key[0]), timerValues)
+
+    def wake(self, share: int, timer_values: Any) -> pd.DataFrame:
         """Nothing came for this share, but time went on: what waited may be settled now."""
         empty = [schema.empty_table() for schema in self._schemas]
         with TellPlainly():
-            answer = self._run(int(key[0]), empty, timerValues, [])
-        yield answer
+            return self._run(share, empty, timer_values, [])
 
     def close(self) -> None:
         pass
@@ -159,8 +186,8 @@ class EngineProcessor(StatefulProcessor):
             engine.late = []
 
 
-def read_envelopes(rows: Iterator[pd.DataFrame]) -> tuple[list[int], list[int], list[bytes | None], list[int]]:
-    """Ports, sequences, payloads and newest times of all envelopes of a share."""
+def read_envelopes(rows: Iterator[pd.DataFrame]) -> Envelopes:
+    """All envelopes of a share."""
     frames = list(rows)
     ports, sequences, payloads, newest = (
         [value for frame in frames for value in frame[name].tolist()]

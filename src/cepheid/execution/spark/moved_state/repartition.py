@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 OURS = ("transformWithStateInPandasExec", "transformWithStateInPySparkExec")
 FINISH = "start the query with trigger(availableNow=True), wait until it ends, and try again"
 STATE_SETTINGS = "spark.sql.streaming.stateStore."
+SESSION = "session"  # instead of a digest, in the record of a session (live/live_session.py)
 LARGEST = 4096  # state partitions: each is a task of every batch
 
 
@@ -194,6 +195,8 @@ def _check_drained(found: Found) -> LogEntry:
 
 
 def _check_operators(found: Found) -> None:
+    if any(stage.digest == SESSION for stage in found.stages):
+        raise NotSupportedYet("moving the state of a session", hint="queries started by writeStream can be moved")
     foreign = [name for name in found.operators if name not in OURS]
     if foreign or len(found.operators) != len(found.stages) or not found.stages:
         named = ", ".join(foreign) or f"{len(found.operators)} stateful operators for {len(found.stages)} of ours"

@@ -25,13 +25,14 @@ AT_ONCE_BYTES = 64 << 20
 
 
 class ArrowRows:
-    """blobs: one row for each Arrow batch."""
+    """blobs: one row for each Arrow batch; size: bytes of all of them; count: of the rows."""
 
-    def __init__(self, schema: pa.Schema, blobs: DataFrame, size: int) -> None:
-        self.schema, self._blobs, self._size = schema, blobs, size
+    def __init__(self, schema: pa.Schema, blobs: DataFrame, size: int, count: int) -> None:
+        self.schema, self.count = schema, count
+        self._blobs, self._size = blobs, size
 
     def __bool__(self) -> bool:
-        return self._size > 0
+        return self.count > 0
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
         at_once = self._size <= AT_ONCE_BYTES
@@ -43,11 +44,11 @@ class ArrowRows:
 @contextmanager
 def arrow_rows(frame: DataFrame) -> Iterator[ArrowRows]:
     with own_python(frame.sparkSession):
-        blobs = number_columns(frame).mapInArrow(_pack, "payload binary")
+        blobs = number_columns(frame).mapInArrow(_pack, "rows long, payload binary")
     blobs = blobs.persist(StorageLevel.MEMORY_AND_DISK)
     try:
-        size = blobs.agg(F.sum(F.length("payload"))).first()
-        yield ArrowRows(arrow_schema(frame), blobs, (size and size[0]) or 0)
+        size, count = blobs.agg(F.sum(F.length("payload")), F.sum("rows")).collect()[0]
+        yield ArrowRows(arrow_schema(frame), blobs, size or 0, count or 0)
     finally:
         blobs.unpersist()
 
@@ -56,4 +57,5 @@ def _pack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     for batch in batches:
         if len(batch):
             blob = write_table(pa.Table.from_batches([batch]))
-            yield pa.RecordBatch.from_arrays([pa.array([blob], pa.binary())], names=["payload"])
+            columns = [pa.array([len(batch)], pa.int64()), pa.array([blob], pa.binary())]
+            yield pa.RecordBatch.from_arrays(columns, names=["rows", "payload"])

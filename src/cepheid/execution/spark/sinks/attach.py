@@ -46,12 +46,12 @@ class AttachedSink:
                 self.failure = self._tell(problem.message, problem.hint)
                 raise
             except Exception as problem:
-                self.failure = self._tell(_first_line(problem), None)
+                self.failure = self._tell(first_line(problem), None)
                 raise
 
     def _tell(self, reason: str, hint: str | None) -> SinkFailed:
         return SinkFailed(self._shown, self._query, reason, hint)
 
 
-def _first_line(problem: Any) -> str:
+def first_line(problem: Any) -> str:
     return next(iter(str(problem).splitlines()), type(problem).__name__)
