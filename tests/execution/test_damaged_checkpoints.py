@@ -22,6 +22,7 @@ from cepheid.execution.spark.checkpoint_files.layout import (
     write_file,
 )
 from cepheid.execution.spark.checkpoint_files.rewind import plan_rewind, rewind
+from cepheid.execution.spark.run_failures import tell_failure
 
 END_OF_BLOCKS = b"LZ4Block\x15" + bytes(12)
 LAST = 4
@@ -205,6 +206,20 @@ def test_a_log_that_tells_of_batches_only_together_is_left_alone(checkpoint: Che
         rewind(checkpoint, plan_rewind(found, None, False, forgets=True), found.damaged, find_file_sink(str(out)))
     assert (checkpoint.root / "commits/4").exists(), "nothing was done"
     assert (out / "c").exists()
+
+
+def test_a_query_that_fails_says_which_file_is_damaged_and_which_disk_is_full(checkpoint: Checkpoint) -> None:
+    place = str(checkpoint.root)
+    unreadable = "terminated with exception: [CANNOT_LOAD_STATE_STORE.UNCATEGORIZED] An error occurred during loading"
+    assert "CANNOT_LOAD_STATE_STORE" in str(tell_failure("q", unreadable, None, place)), "it was something else"
+    make_empty(checkpoint.root / "state/0/0/5.changelog")
+    told = str(tell_failure("q", unreadable, None, place))
+    assert "state/0/0/5.changelog: it is empty" in told
+    assert f"cepheid checkpoint rewind {place}" in told
+    full = "terminated with exception: Job aborted: java.io.IOException: No space left on device"
+    told = str(tell_failure("q", full, None, place))
+    assert "a disk is full" in told
+    assert place in told
 
 
 def test_what_is_no_checkpoint_is_said_to_be_none(tmp_path: Path, checkpoint: Checkpoint) -> None:

@@ -27,6 +27,8 @@ from cepheid.execution.spark.stage_program import StageProgram, read_program, ta
 from cepheid.execution.spark.stage_record import StageRecord, read_stage
 from cepheid.execution.state_segments import StoredState, load_state, plan_change
 from cepheid.graph.node import EngineNode
+from cepheid.graph.operators import Source
+from cepheid.graph.query_graph import QueryGraph
 from cepheid.kernel.key_hash import group_keys
 from cepheid.language.catalog import Catalog
 from cepheid.testing.compare_rows import list_rows
@@ -159,6 +161,12 @@ def test_what_is_not_of_these_partitions_is_refused() -> None:
     stored = {1: StoredShare(write_blob({}, []), {})}
     with pytest.raises(SnapshotMismatch, match="shares that 2 partitions do not have"):
         recut_stage(program, stored, Cut(64, 2), Cut(64, 4))
+
+
+def test_what_has_no_form_in_json_runs_and_cannot_be_moved() -> None:
+    program = make_program(TEXTS["window"])
+    strange = QueryGraph({"s": Source(name=pa.int64())}, ())  # type: ignore[arg-type]
+    assert write_program(replace(program, graph=strange, vertex="s")) == ""
 
 
 # --- the decision ----------------------------------------------------------------------------------------

@@ -47,12 +47,17 @@ def take_below(graph: QueryGraph, vertex: str) -> QueryGraph:
 
 
 def write_program(program: StageProgram) -> str:
+    """Empty if something in it has no form in JSON: such a stage runs, and cannot be moved."""
+    try:
+        graph = json.loads(write_json(program.graph))
+    except (TypeError, ValueError):
+        return ""
     schemas = {
         name: base64.b64encode(schema.serialize().to_pybytes()).decode() for name, schema in program.schemas.items()
     }
     told = {
         "kind": program.kind,
-        "graph": json.loads(write_json(program.graph)),
+        "graph": graph,
         "vertex": program.vertex,
         "schemas": schemas,
         "delays_us": program.delays_us,

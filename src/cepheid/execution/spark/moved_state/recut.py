@@ -38,7 +38,7 @@ from cepheid.placement.place_by_nature import place_by_nature
 from cepheid.settings import Settings
 
 PIECE = 1 << 20  # bytes of a snapshot in one value, as chain_processor.py writes them
-DRAIN = 'start the query with trigger(availableNow=True), wait until it ends, and try again: "drained" means just that'
+DRAIN = "start the query with trigger(availableNow=True), wait until it ends, and try again"
 
 
 @dataclass(frozen=True, slots=True)
