@@ -54,6 +54,7 @@ bench: setup ## Measure everything, beside baselines of the same run
 
 soak: setup ## An application on Spark, killed 30 times; checkpoints moved, killed, on a full disk: always the batch answer (half an hour)
 	CEPHEID_KILLS=30 $(BIN)/pytest tests/spark/test_application_process.py tests/spark/test_checkpoint_soak.py
+	CEPHEID_COLD=1 $(BIN)/pytest tests/spark/test_standalone_cluster.py
 
 golden: setup ## Write what golden tests find as what they expect; read the difference before you keep it
 	$(BIN)/pytest tests/golden --golden-update

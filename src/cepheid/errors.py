@@ -15,7 +15,7 @@ A broken invariant of ours is an `AssertionError`, never one of these.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
@@ -270,6 +270,22 @@ class JavaMissing(CepheidError):
         super().__init__(
             f"Spark needs Java {oldest} or newer, and this machine has {found or 'none'}",
             hint='install Java 17 or 21, or let pip bring one: pip install "cepheid[java]"',
+        )
+
+
+class WorkersUnfit(CepheidError):
+    """No Python on the executors of a cluster can run what would be sent to them."""
+
+    code = "workers-unfit"
+
+    def __init__(self, master: str, problems: Mapping[str, str], version: str, needed: Iterable[str]) -> None:
+        told = "; ".join(f'"{python}": {problem}' for python, problem in problems.items())
+        super().__init__(
+            f'the workers of "{master}" cannot run Cepheid: {told}',
+            hint=f"give them a Python {version} with {', '.join(needed)} (Cepheid itself is shipped): install it on "
+            "every machine and set PYSPARK_PYTHON to its path before the session is started, or ship an environment "
+            "made with venv-pack or conda-pack: spark.archives=environment.tar.gz#environment, "
+            "PYSPARK_PYTHON=./environment/bin/python",
         )
 
 

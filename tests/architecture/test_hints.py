@@ -253,6 +253,7 @@ CODES = {  # people search for them and programs compare them: add new ones, kee
     "InvalidWindow": "invalid-window",
     "InvalidWithin": "invalid-within",
     "JavaMissing": "java-missing",
+    "WorkersUnfit": "workers-unfit",
     "MatchFailure": "match-failure",
     "MissingExtra": "missing-extra",
     "NotSupportedYet": "not-supported-yet",

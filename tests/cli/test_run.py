@@ -66,3 +66,23 @@ def test_what_only_spark_can_do_is_refused_here(folder: Path) -> None:
     found = CliRunner().invoke(app, ["run", str(folder / "app.toml")])
     assert found.exit_code == 2
     assert "[cluster] host" in found.stderr
+
+
+def test_streams_are_joined_with_tables(folder: Path) -> None:
+    (folder / "names.csv").write_text("bus,name\n7,seven\n9,nine\n")
+    table = '\n[table.names]\npath = "names.csv"\n'
+    query = '[query.named]\nsql = "SELECT b.delay, n.name FROM buses AS b JOIN names AS n ON b.bus = n.bus"\n'
+    (folder / "app.toml").write_text('[source.buses]\npath = "buses.csv"\n' + table + query)
+    found = CliRunner().invoke(app, ["run", str(folder / "app.toml"), "--json", "--rows", "2"])
+    assert found.exit_code == 0, found.output
+    *rows, counted = map(json.loads, found.stdout.splitlines())
+    assert rows == [{"delay": delay, "name": "seven"} for delay in (20.0, 130.0, 90.0)]
+    assert counted["rows of named"] == 3
+
+
+def test_a_table_without_rows_says_where_to_put_them(folder: Path) -> None:
+    table = '\n[table.names]\nschema = { bus = "int", name = "string" }\n'
+    (folder / "app.toml").write_text(APPLICATION + table)
+    found = CliRunner().invoke(app, ["run", str(folder / "app.toml")])
+    assert found.exit_code == 2
+    assert '[table.names] path = "names.parquet"' in found.stderr

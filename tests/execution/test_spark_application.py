@@ -153,7 +153,7 @@ def test_kinds_of_sinks_are_known_by_how_they_are_written(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize(
     ("master", "count"),
-    [(None, 2), ("local", 1), ("local[3]", 3), ("local[4,2]", 4), ("local-cluster[2,3,1024]", 6), ("spark://h:7", 16)],
+    [(None, 2), ("local", 1), ("local[3]", 3), ("local[4,2]", 4), ("local-cluster[2,3,1024]", 6)],
 )
 def test_partitions_follow_the_cores_that_are_known(master: str | None, count: int) -> None:
     assert count_partitions(master, 2) == count

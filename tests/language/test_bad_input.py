@@ -329,7 +329,7 @@ QUERIES = [
     # what is to come
     (define("b.delay > (SELECT max(delay) FROM buses)"), "not-supported-yet", "max(delay) FROM buses", None),
     (define("b.ts > now() - INTERVAL '1' DAY"), "not-supported-yet", "now", "a column or a literal"),
-    (define("b.line.x = 1"), "not-supported-yet", "b.line.x", "subquery"),
+    (define("b.line.x = 1"), "invalid-query", "x", "only structs have fields"),
     (mr("PARTITION BY tags ORDER BY ts PATTERN (a)"), "not-supported-yet", "tags", None),
     (mr("PARTITION BY bus + 1 ORDER BY ts PATTERN (a)"), "not-supported-yet", "bus + 1", "subquery"),
     # SEQ: elements, absences, clauses

@@ -30,7 +30,6 @@ IN_TRINO = {
     for name in (
         "odd_names",  # names in double quotes, which are texts in Spark SQL
         "scalar_date_diff",  # Spark's has another order of arguments, and counts by the session's clock
-        "host_compares_decimals_of_two_events",  # of several events, in Spark's dialect only what is proved equal
         "host_function_of_two_events",
         "scalar_floor_and_ceil",
         "scalar_round",

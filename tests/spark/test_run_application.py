@@ -218,6 +218,31 @@ def test_the_example_runs(spark: Any, tmp_path: Path) -> None:
     assert sorted(lines["delay"].to_pylist()) == [20.0, 50.0, 300.0]
 
 
+def test_streams_are_joined_with_tables_of_files_and_of_the_catalog(spark: Any, tmp_path: Path) -> None:
+    events = make_events(50)
+    write_lines(tmp_path / "feed" / "1.csv", events, "csv", [])
+    names = pa.table({"bus": pa.array([0, 1, 1, None, 9], pa.int32()), "name": ["a", "b", "c", "d", "e"]})
+    pq.write_table(names, tmp_path / "names.parquet")
+    (tmp_path / "homes.csv").write_text("bus,since,fare\n1,2026-01-01 00:00:10,1.5\n2,2026-01-01 00:00:20,2.5\n")
+    spark.createDataFrame(
+        pa.table({"bus": pa.array([1, 2, 3], pa.int32()), "depot": ["x", "y", None]})
+    ).createOrReplaceTempView("depots")
+    query = """SELECT b.ts, b.bus, n.name, d.depot, h.fare FROM buses AS b LEFT JOIN names AS n ON b.bus = n.bus
+      LEFT JOIN depots AS d ON b.bus = d.bus LEFT JOIN homes AS h ON b.bus = h.bus AND b.ts > h.since"""
+    text = (
+        SOURCE + 'path = "feed/"\n[table.names]\npath = "names.parquet"\n[table.depots]\npath = "table:depots"\n'
+        '[table.homes]\npath = "homes.csv"\n'
+        f"[query.named]\nsql = '''{query}'''\nsink = \"out/named\"\n" + ON_SPARK
+    )
+    run_once(spark, tmp_path, text)
+    homes = pa.table({"bus": [1, 2], "since": events["ts"].take([10, 20]), "fare": [1.5, 2.5]})
+    depots = pa.table({"bus": pa.array([1, 2, 3], pa.int32()), "depot": ["x", "y", None]})
+    wanted = count_rows(cep.sql(query, buses=events, names=names, depots=depots, homes=homes))
+    found = spark.read.parquet(str(tmp_path / "out" / "named")).toArrow()
+    assert count_rows(found) == wanted
+    assert sum(wanted.values()) > 50
+
+
 def test_times_without_a_zone_order_whole_tables_and_streams_say_what_to_do(spark: Any, tmp_path: Path) -> None:
     events = make_events(100)
     pq.write_table(events, tmp_path / "1.parquet")

@@ -80,7 +80,8 @@ class Cluster:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Application:
-    """tables: what events are looked up in, by their schemas.  simulation: fields of a scenario, by name.  checkpoint:
+    """tables: what events are looked up in, by their schemas; table_paths: where, as the file says it.  simulation:
+    fields of a scenario, by name.  checkpoint:
     the folder that a run on Spark goes on from, as the file says it; None: one beside the file.  spark: settings of
     Spark's session, by Spark's names."""
 
@@ -88,6 +89,7 @@ class Application:
     sources: Mapping[str, ApplicationSource]
     queries: Mapping[str, ApplicationQuery]
     tables: Mapping[str, pa.Schema] = field(default_factory=dict)
+    table_paths: Mapping[str, str] = field(default_factory=dict)
     profile: Path | None = None
     cluster: Cluster = Cluster()
     simulation: Mapping[str, Any] = field(default_factory=dict)

@@ -90,7 +90,7 @@ def _read_application(top: Table, path: Path, endpoints: Endpoints) -> Applicati
         raise top.mistake("has no query", hint="[query.NAME] with sql or a file")
     _check_sinks(top, folder, endpoints, cluster.host)
     tables = {
-        name: _read_schema(name, table, folder, endpoints, "embedded")
+        name: _read_schema(name, table, folder, endpoints, cluster.host)
         for name, table in top.named_tables("table", "table", TABLE_KEYS)
     }
     for name in tables:
@@ -101,6 +101,11 @@ def _read_application(top: Table, path: Path, endpoints: Endpoints) -> Applicati
         sources=sources,
         queries=queries,
         tables=tables,
+        table_paths={
+            name: table.text("path")
+            for name, table in top.named_tables("table", "table", TABLE_KEYS)
+            if table.has("path")
+        },
         profile=folder / top.text("profile") if top.has("profile") else None,
         cluster=cluster,
         simulation=_read_values(top.table("simulation", "[simulation]", (*SIMULATION_KEYS, *STRATEGIES))),

@@ -5,6 +5,7 @@ small       batches of 10,000 events: how long each takes, beside a stateful ope
 first       a new process: from the start of a query to the end of its first batch
 keys        the same events per batch, from few keys to many
 level       many batches: do time and memory stay level?
+hours       two hours of event time, while a million keys come and go: does memory stay level?
 state       a large state: how much of it is written by a batch that touches little
 
 Batches are measured by Spark's own account (triggerExecution), after a small one that starts workers.
@@ -206,12 +207,45 @@ def measure_level(spark: Any, folder: Path, events: int, repeats: int) -> Rows:
     }
 
 
+def measure_hours(spark: Any, folder: Path, events: int, repeats: int) -> Rows:
+    """72 batches of 100 s, with 500 events a second; each key is there for 400 s."""
+    del events, repeats
+    batches, size, new_keys = 72, 50_000, 1_000_000 // 72
+    memory: list[int] = []
+
+    def tables() -> Any:
+        for number in range(batches):
+            table = generate_events(size, max_id=4 * new_keys)
+            ids = table.column("id").to_numpy() + number * new_keys
+            times = np.arange(size, dtype=np.int64) * 2_000 + number * 100_000_000
+            table = table.set_column(0, "id", pa.array(ids, pa.int32()))
+            yield table.set_column(6, "ts", pa.array(times).cast(table.schema.field("ts").type))
+
+    begin = time.perf_counter()
+    run_batches(
+        spark, folder / "hours", tables(), _cepheid, files=1, on_batch=lambda _number: memory.append(_worker_memory())
+    )
+    seconds = time.perf_counter() - begin
+    tenth = memory[batches // 10 : batches // 5]
+    return {
+        "two hours of event time": {
+            "keys": batches * new_keys,
+            "times_faster": round(batches * 100 / seconds, 1),
+            "workers_mb_after_a_tenth": round(statistics.median(tenth) / 2**20),
+            "workers_mb_in_the_last_tenth": round(statistics.median(memory[-batches // 10 :]) / 2**20),
+            "workers_mb_at_most": round(max(memory[batches // 10 :]) / 2**20),
+        }
+    }
+
+
 def _worker_memory() -> int:
     """Resident bytes of all Python workers of this process's Spark, as Linux tells them."""
     total = 0
     for folder in (each for each in Path("/proc").iterdir() if each.name.isdecimal()):
         with suppress(OSError):  # it has gone meanwhile
-            if b"spark.daemon" in (folder / "cmdline").read_bytes() and _descends_from(folder, os.getpid()):
+            started = (folder / "cmdline").read_bytes().split(b"\0")
+            is_python = b"-m" in started and any(word.endswith(b"daemon") for word in started)  # Java names it, too
+            if is_python and _descends_from(folder, os.getpid()):
                 total += int((folder / "statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     return total
 
@@ -269,5 +303,6 @@ PARTS: dict[str, Callable[[Path, int, int], Rows]] = {
     "first": measure_first,
     "keys": _in_session(measure_keys),
     "level": _in_session(measure_level),
+    "hours": _in_session(measure_hours),
     "state": _in_session(measure_state),
 }

@@ -4,7 +4,8 @@
       pyarrow     26.0.1                    pyspark     missing
       ...                                   pip install "cepheid[spark]"
 
-An extra that is not installed is no mistake; one that is there, but lacks something, is.
+An extra that is not installed is no mistake; one that is there, but lacks something, is.  With --spark it is a cluster
+that is examined (doctor_on_spark.py).
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from typing import Annotated
 import typer
 
 from cepheid import __version__
+from cepheid.cli.doctor_on_spark import examine_cluster
 from cepheid.errors import JavaMissing
 from cepheid.extras import EXTRAS, can_import
 
@@ -50,8 +52,19 @@ class Part:
 
 def doctor(
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object, nothing else on stdout")] = False,
+    spark: Annotated[
+        str | None, typer.Option(help="The master of a cluster, as spark://host:7077, to check it")
+    ] = None,
+    checkpoint: Annotated[
+        str | None, typer.Option(help="With --spark: the folder that streams shall keep state in")
+    ] = None,
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", help="With --spark: name=value, a setting of Spark")
+    ] = None,
 ) -> None:
-    """Check what this machine can run, and compile the kernels (once, a minute or two)."""
+    """Check what this machine can run, and compile the kernels (once, a minute or two); or check a cluster."""
+    if spark is not None:
+        sys.exit(examine_cluster(spark, checkpoint, settings or [], as_json))
     parts = _find_parts()
     if not as_json:
         typer.echo(f"Cepheid {__version__} on Python {platform.python_version()}\n")

@@ -51,10 +51,11 @@ def run(
 
 def open_session(application: Application, as_json: bool) -> Session:
     """The queries of an application, deployed, with their sources and sinks."""
-    from cepheid.execution.endpoints import open_application_sink, open_application_source
+    from cepheid.execution.endpoints import open_application_sink, open_application_source, read_application_table
     from cepheid.execution.sinks.kinds import open_sink
     from cepheid.execution.sinks.terminal import LINES, TerminalTable
     from cepheid.live_session import Session
+    from cepheid.lookups import Table
 
     for name, source in application.sources.items():
         if source.lateness or source.time or source.dead_letters or source.options:
@@ -62,11 +63,11 @@ def open_session(application: Application, as_json: bool) -> Session:
                 f'lateness, time, dead_letters or options of source "{name}" in this process',
                 hint='leave them out, or run it on Spark: [cluster] host = "spark"',
             )
-    if application.tables:
-        raise NotSupportedYet("tables to look events up in", hint="cep.Session takes them: session.source(name, table)")
     session = Session()
     for name in application.sources:
         session.source(name, open_application_source(application, name))
+    for name in application.tables:
+        session.source(name, Table(read_application_table(application, name)))
     for name, query in application.queries.items():
         try:
             session.deploy(name, query.text)

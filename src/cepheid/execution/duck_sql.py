@@ -9,6 +9,7 @@ from difflib import get_close_matches
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pyarrow as pa
 
 from cepheid.errors import InvalidQuery
@@ -31,13 +32,23 @@ def run_duckdb(sql: str, tables: Mapping[str, pa.Table]) -> pa.Table:
     cursor = _database(os.getpid()).cursor()
     try:
         for name, table in tables.items():
-            cursor.register(name, table)
+            cursor.register(name, _without_offsets(table))
         return cursor.sql(sql).to_arrow_table()
     except duckdb.Error as problem:
         told = f"the host's SQL engine refuses this: {_first_line(problem)}"
         raise InvalidQuery(told, hint=_suggest_repair(str(problem))) from None
     finally:
         cursor.close()
+
+
+def _without_offsets(table: pa.Table) -> pa.Table:
+    """DuckDB refuses structs that are a part of a longer array, as slices of a table are: they are copied."""
+    for number, column in enumerate(table.schema):
+        chunks = table.column(number).chunks if pa.types.is_nested(column.type) else []
+        if any(chunk.offset for chunk in chunks):
+            copied = [chunk.take(pa.array(np.arange(len(chunk)))) for chunk in chunks]
+            table = table.set_column(number, column, pa.chunked_array(copied, column.type))
+    return table
 
 
 @cache

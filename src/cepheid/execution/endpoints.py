@@ -17,7 +17,7 @@ from cepheid.cost.profile import HostName
 from cepheid.errors import InvalidInput
 from cepheid.execution.sinks.kinds import find_target, open_sink
 from cepheid.execution.sinks.sink import Sink
-from cepheid.execution.sources.kinds import open_source
+from cepheid.execution.sources.kinds import open_source, read_whole
 from cepheid.execution.sources.source import Source
 from cepheid.execution.spark.sinks.kinds import find_spark_target
 from cepheid.execution.spark.sources.kinds import read_stream_schema
@@ -41,6 +41,16 @@ def open_application_source(application: Application, name: str) -> Source:
         hint = f'[source.{name}] path = "feed.parquet"'
         raise InvalidInput(f'source "{name}" of {application.path} does not say where its events are', hint=hint)
     return open_source(source.path, name=name, schema=source.schema, folder=application.path.parent)
+
+
+def read_application_table(application: Application, name: str) -> pa.Table:
+    """What events are looked up in, from its files, whole."""
+    path = application.table_paths.get(name)
+    if path is None:
+        hint = f'[table.{name}] path = "{name}.parquet"'
+        raise InvalidInput(f'table "{name}" of {application.path} does not say where its rows are', hint=hint)
+    source = open_source(path, name=name, schema=application.tables[name], folder=application.path.parent)
+    return read_whole(source, name)
 
 
 def open_application_sink(application: Application, name: str, schema: pa.Schema) -> Sink | None:

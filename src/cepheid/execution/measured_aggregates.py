@@ -14,6 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from cepheid.arrow_compute import pc
+from cepheid.errors import MatchFailure
 from cepheid.execution.event_log import EventLog
 from cepheid.execution.kernel_arrays import write_column
 from cepheid.kernel.aggregates.catalog import find_aggregate
@@ -195,12 +196,24 @@ def _group(
     taken = values.take(pa.array(flat))
     if options is not None:
         taken = taken.cast(pa.float64())
+    if name == "sum" and pa.types.is_decimal(taken.type):
+        taken = taken.cast(pa.decimal256(76, taken.type.scale))  # Arrow's own sums of 38 digits wrap around
     grouped = pa.table({"row": which, "value": taken}).group_by("row", use_threads=False)
     found = grouped.aggregate([("value", name, options) if options is not None else ("value", name)])
     place = np.full(len(rows.begins), -1, dtype=np.int64)
     place[found.column("row").to_numpy()] = np.arange(len(found))
     result = found.column(f"value_{name}").take(pa.array(place, mask=place < 0))
+    if name == "sum" and pa.types.is_decimal(taken.type):
+        result = _narrow_sums(result, find_aggregate("sum").type_of_answer(values.type))
     return result.fill_null(0) if aggregate.function == "count" else result
+
+
+def _narrow_sums(sums: pa.ChunkedArray, wanted: pa.DataType) -> pa.ChunkedArray:
+    try:
+        return sums.cast(wanted)
+    except pa.ArrowInvalid:
+        told = f"a sum of decimals does not fit {wanted.precision} digits"
+        raise MatchFailure(told, hint="cast the column to DOUBLE, or to a decimal of fewer digits") from None
 
 
 def _pick_by(aggregate: Aggregate, which: Int64s, flat: Int64s, count: int, measured: dict[str, pa.Array]) -> pa.Array:

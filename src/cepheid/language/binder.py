@@ -217,6 +217,7 @@ class _Binder:
                 raise InvalidQuery(
                     "SELECT * has no meaning over SEQ", span=span_of(item), hint="name the columns: a.x, b.y AS z"
                 )
+        self.read_fields(binder, select, carrier.name)
         for node in [*select.find_all(exp.AggFunc, exp.Anonymous), *select.find_all(exp.Column)]:
             if node.find_ancestor(exp.Select) is None or not self.is_cell(node, select, carrier.name):
                 continue  # a part of another cell, or not ours
@@ -230,6 +231,15 @@ class _Binder:
             is_output = isinstance(node, exp.Column) and node.parent is select and node.arg_key == "expressions"
             node.replace(exp.alias_(cell, node.name, quoted=True) if is_output else cell)
 
+    def read_fields(self, binder: SequenceBinder, select: exp.Select, placeholder: str) -> None:
+        """Fields of structs of events, `b.reading.value`, become columns; as outputs they bear the field's name."""
+        for column in list(select.find_all(exp.Column)):
+            if not column.db or not self.belongs_to(column, select, placeholder):
+                continue
+            field, name = binder.fields.read(column), column.name
+            is_output = column.parent is select and column.arg_key == "expressions"
+            column.replace(exp.alias_(field, name, quoted=True) if is_output else field)
+
     def is_cell(self, node: exp.Expr, select: exp.Select, placeholder: str) -> bool:
         """May the node stand for a cell of this SEQ: is all that it reads a column of it?"""
         columns = list(node.find_all(exp.Column))
@@ -241,7 +251,7 @@ class _Binder:
     def belongs_to(self, column: exp.Column, select: exp.Select, placeholder: str) -> bool:
         """Is this a column of the SEQ?  A nearer FROM may give its qualifier another meaning."""
         whole = not column.table and column.name.endswith("]")  # b[] stands alone
-        qualifier = variable_of(column.name if whole else column.table)
+        qualifier = variable_of(column.name if whole else column.table and column.parts[0].name)
         scope = column.find_ancestor(exp.Select)
         if not qualifier:  # the name of an output, or of a column of another table; else it says too little
             outputs = [item for item in select.expressions if item.alias.lower() == column.name.lower()]

@@ -62,6 +62,8 @@ def _show_operation(value: Operation) -> str:
             words = ["CASE", _show_part(this), *map(_show_branch, value.part("ifs") or ())]  # type: ignore[arg-type]
             words += [f"ELSE {_show_part(default)}"] if default is not None else []
             return " ".join(part for part in [*words, "END"] if part)
+        case "dot":
+            return f"{_show_operand(this)}.{_show_part(expression)}"
         case "anonymous":
             return f"{this}({_show_part(value.part('expressions'))})"
     shown = [_show_part(part) for _, part in sorted(value.parts, key=lambda pair: pair[0] != "this")]

@@ -25,12 +25,13 @@ from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from cepheid.application import Application, ApplicationQuery, ApplicationSource
-from cepheid.errors import CepheidError, InvalidInput, NotSupportedYet, RunFailed
+from cepheid.errors import CepheidError, InvalidInput, RunFailed
 from cepheid.execution.file_names import is_path, locate_path
 from cepheid.execution.sinks.terminal import LINES
+from cepheid.execution.spark.application_tables import open_tables
 from cepheid.execution.spark.batch_progress import ROWS, BatchProgress, ProgressReader
 from cepheid.execution.spark.host import read_inputs, run_on_spark
-from cepheid.execution.spark.run_failures import find_reason, tell_failure
+from cepheid.execution.spark.run_failures import find_reason, read_java_text, tell_failure
 from cepheid.execution.spark.session import build_session
 from cepheid.execution.spark.sinks.attach import AttachedSink
 from cepheid.execution.spark.sinks.kinds import open_spark_sink
@@ -159,23 +160,15 @@ def start_session(application: Application, log: Path) -> SparkSession:
     try:
         return build_session(name, master=application.cluster.master, quiet_log=log, **settings)
     except (PySparkException, Py4JError) as problem:
-        told = f'Spark does not start on "{application.cluster.master}": {find_reason(_java_text(problem))}'
+        told = f'Spark does not start on "{application.cluster.master}": {find_reason(read_java_text(problem))}'
         raise RunFailed(told, hint=f"see [cluster] master and [spark]; the whole of it is in {log}") from None
-
-
-def _java_text(problem: Exception) -> str:
-    """py4j puts its own words in front, and Java's in the lines behind."""
-    lines = [line for line in str(problem).splitlines() if not line.startswith(("An error occurred", "\tat "))]
-    return "\n".join(lines).removeprefix(": ")
 
 
 def start_application(spark: SparkSession, application: Application, options: RunOptions) -> RunningApplication:
     """Over a session that is there already."""
-    if application.tables:
-        raise NotSupportedYet("tables to look events up in, on Spark,", hint="cep.sql takes them: stops=cep.Table(...)")
     folder = application.path.parent
     streams = {name: _open_source(spark, source, folder) for name, source in application.sources.items()}
-    frames = {name: stream.rows for name, stream in streams.items()}
+    frames = {name: stream.rows for name, stream in streams.items()} | open_tables(spark, application)
     answers = {name: _make_rows(query, frames) for name, query in application.queries.items()}
     started: list[RunningQuery] = []
     try:

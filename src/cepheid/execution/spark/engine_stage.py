@@ -37,7 +37,7 @@ from cepheid.execution.spark.schemas import arrow_schema, number_columns
 from cepheid.execution.spark.stage_program import StageProgram, take_below, write_program
 from cepheid.execution.spark.stage_record import StageRecord
 from cepheid.execution.spark.watermarks import WATERMARK, read_delay
-from cepheid.execution.spark.worker_python import runs_here
+from cepheid.execution.spark.worker_python import check_driver_python, runs_here
 from cepheid.graph.column_origin import find_settled_times, name_columns
 from cepheid.graph.node import EngineNode
 from cepheid.graph.query_graph import QueryGraph
@@ -195,6 +195,7 @@ def run_stateful(
 def answer_envelopes(packed: DataFrame, processor: StatefulProcessor, schema: str) -> DataFrame:
     """What a processor of ours gives for the envelopes of each share."""
     check_protobuf()
+    check_driver_python(packed.sparkSession)
     watch_starts(packed.sparkSession)
     grouped = packed.groupBy("label")
     check_stateful(grouped)

@@ -39,6 +39,7 @@ from cepheid.execution.spark.connect_plans import (
     plan_of_frame,
     plan_of_writer,
 )
+from cepheid.execution.spark.executors import count_cores
 from cepheid.execution.spark.handoff import choose_folder
 from cepheid.execution.spark.stage_record import NEW_PLACE, StageRecord, check_stages, read_stage
 from cepheid.execution.spark.watermarks import WATERMARK
@@ -310,17 +311,6 @@ def choose_settings(spark: SparkSession, plan: Any, stages: list[StageRecord]) -
     if alone and not any(metadata[CLOCK] for metadata in _find_marks(plan)):
         chosen[EMPTY_BATCHES] = "false"  # nothing waits for a watermark
     return chosen
-
-
-def count_cores(spark: SparkSession) -> int:
-    """How many tasks run at a time when all executors are there, as far as settings and executors tell."""
-    context = spark.sparkContext
-    conf = context.getConf()
-    each = int(conf.get("spark.executor.cores", "1") or 1)
-    executors = max(
-        int(conf.get(name, "0") or 0) for name in ("spark.executor.instances", "spark.dynamicAllocation.maxExecutors")
-    )
-    return max(context.defaultParallelism, each * executors, int(conf.get("spark.cores.max", "0") or 0))
 
 
 def _name_nodes(plan: Any) -> list[str]:

@@ -59,3 +59,9 @@ def find_reason(said: str) -> str:
     text = next((line.strip() for line in text.splitlines() if line.strip()), "it says nothing")
     text = CLASS.sub("", LOST_TASK.sub("", text)).partition(" SQLSTATE:")[0]
     return text if len(text) <= LONGEST else f"{text[:LONGEST]} ..."
+
+
+def read_java_text(problem: Exception) -> str:
+    """py4j puts its own words in front, and Java's in the lines behind."""
+    lines = [line for line in str(problem).splitlines() if not line.startswith(("An error occurred", "\tat "))]
+    return "\n".join(lines).removeprefix(": ")

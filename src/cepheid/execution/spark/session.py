@@ -15,36 +15,40 @@ from cepheid.extras import require_extra
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-CLUSTER_PARTITIONS = 16
-
 
 def build_session(
     name: str, cores: int = 2, quiet_log: Path | None = None, master: str | None = None, **settings: str
 ) -> SparkSession:
     """A local session on `cores` cores, or one on the cluster `master`; `settings` use __ for dots in Spark's names.
 
+    What only suits workers of this machine is left out for a cluster.
+
     `quiet_log`: where Spark and its workers write what they would put on the terminal.
     """
     require_extra("spark")  # so pyspark is imported afterwards
     from pyspark.sql import SparkSession
 
+    from cepheid.execution.spark.masters import is_this_machine
     from cepheid.execution.spark.query_start import STREAM_SETTINGS
-    from cepheid.execution.spark.worker_python import is_this_machine
 
     prepare_java()
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    is_here = master is None or is_this_machine(master)
+    if is_here:
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.master(master or f"local[{cores}]").appName(name)
-    # Others than those on this machine could not find a driver that listens here only.
-    here = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+    here = {
+        "spark.driver.host": "127.0.0.1",  # others than those on this machine could not find the driver
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.sql.shuffle.partitions": str(count_partitions(master, cores)),  # of a cluster nobody knows yet
+        "spark.python.daemon.module": "cepheid.execution.spark.daemon",
+    }
     chosen = {
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
-        **(here if master is None or is_this_machine(master) else {}),
+        **(here if is_here else {}),
         "spark.driver.memory": "4g",
         "spark.sql.session.timeZone": "UTC",
-        "spark.sql.shuffle.partitions": str(count_partitions(master, cores)),
         "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
-        "spark.python.daemon.module": "cepheid.execution.spark.daemon",
         "spark.driver.extraJavaOptions": "-XX:+UseParallelGC",
         "spark.log.level": "ERROR",
         **STREAM_SETTINGS,
@@ -57,11 +61,9 @@ def build_session(
 
 
 def count_partitions(master: str | None, cores: int) -> int:
-    """As many as cores of this machine take part; of a cluster nobody knows."""
-    from cepheid.execution.spark.worker_python import is_this_machine
-
-    if master is None or not is_this_machine(master):
-        return cores if master is None else CLUSTER_PARTITIONS
+    """As many as cores of this machine take part."""
+    if master is None:
+        return cores
     threads = master.partition("[")[2].rstrip("]").split(",")
     if master.startswith("local-cluster"):
         return int(threads[0]) * int(threads[1])

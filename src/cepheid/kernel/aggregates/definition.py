@@ -21,6 +21,8 @@ ANYWHERE: frozenset[Place] = frozenset(("window", "measures", "condition"))
 WINDOW_ONLY: frozenset[Place] = frozenset(("window",))
 KINDS: tuple[Kind, ...] = ("bool", "int", "float", "string", "time", "duration")
 NUMBERS: tuple[Kind, ...] = ("int", "float")
+WIDEST_DECIMAL = 38
+SUM_DIGITS = 10  # more than the values have: as in Spark SQL
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +114,9 @@ class AggregateDefinition:
             return column
         if self.gives == "mean":
             return pa.float64()
-        return pa.int64() if pa.types.is_integer(column) else column if pa.types.is_decimal(column) else pa.float64()
+        if pa.types.is_decimal(column):
+            return pa.decimal128(min(column.precision + SUM_DIGITS, WIDEST_DECIMAL), column.scale)
+        return pa.int64() if pa.types.is_integer(column) else pa.float64()
 
 
 def fold_values(

@@ -21,6 +21,7 @@ from cepheid.errors import CepheidError, InvalidQuery, NotSupportedYet, TypeMism
 from cepheid.kernel.aggregates.catalog import find_aggregate, find_written
 from cepheid.kernel.aggregates.definition import AggregateDefinition, Place
 from cepheid.kernel.expression import Aggregate
+from cepheid.language.expressions.decimals import fits_whole, whole_value
 from cepheid.language.expressions.navigation import PHYSICAL
 from cepheid.language.expressions.scope import EventInput, InputColumn, Variables
 from cepheid.language.parsing.places import span_of
@@ -252,16 +253,29 @@ def _columns_of(part: exp.Expr) -> list[exp.Column]:
 def _find_column(argument: exp.Expr, source: EventInput) -> InputColumn:
     """The column that is aggregated; what is more than a column is computed by the host before matching."""
     inner = argument.unnest()
-    if isinstance(inner, exp.Column):
-        return source.column(inner)
+    return source.column(inner) if isinstance(inner, exp.Column) else compute_column(inner, source)
+
+
+def compute_column(written: exp.Expr, source: EventInput) -> InputColumn:
+    """What the host computes of one event, before events reach the pattern."""
 
     def spell(node: exp.Expr) -> exp.Expr:
-        return exp.column(source.column(node).name, quoted=True) if isinstance(node, exp.Column) else node
+        return write_tree(source.column(node).value) if isinstance(node, exp.Column) else node
 
     try:
-        return source.compute(read_value(inner.transform(spell)))
+        return source.compute(read_value(written.transform(spell)))
     except InvalidQuery as problem:
-        raise InvalidQuery(problem.message, span=span_of(argument), hint=problem.hint) from None
+        raise InvalidQuery(problem.message, span=span_of(written), hint=problem.hint) from None
+
+
+def find_decimal(node: exp.Expr, source: EventInput) -> pa.DataType | None:
+    """The type of the answer of an aggregate in a condition, if it is told as a whole number of last digits."""
+    written = read_aggregate(node)
+    definition = find_aggregate(written.function)
+    if written.argument is None or definition.gives not in ("value", "sum"):
+        return None
+    given = _find_column(written.argument, source).type
+    return definition.type_of_answer(given) if pa.types.is_decimal(given) else None
 
 
 # --- types ------------------------------------------------------------------------------------------------
@@ -326,6 +340,9 @@ def _computable(column: InputColumn, argument: exp.Expr, source: EventInput, wri
     if column.kind is not None:
         return column
     types = [source.column(inner).type for inner in _columns_of(argument)]
+    gives = find_aggregate(written.function).gives
+    if source.describe.dialect == "spark" and fits_whole(column.type) and gives not in ("mean", "float"):
+        return source.compute(whole_value(column.value, column.type))  # who reads it puts the point back
     if pa.types.is_decimal(column.type) and not any(pa.types.is_decimal(kind) for kind in types):
         return source.compute(read_value(exp.cast(write_tree(column.value), "DOUBLE")))
     is_number = pa.types.is_decimal(column.type) or pa.types.is_integer(column.type)

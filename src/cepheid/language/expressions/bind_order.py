@@ -24,10 +24,13 @@ def bind_order(
         raise InvalidOrder("events have no order: ORDER BY is missing", span=around, hint=hint)
     for number, column in enumerate(columns.values()):
         place = f"_order{number}" if number else "_time"
+        if column.layout.startswith("_key") and column.name in source.fields:
+            hint = "it is the same for all events of a partition: leave it out of ORDER BY"
+            raise NotSupportedYet(f'ORDER BY "{column.name}", which PARTITION BY names as well', span=around, hint=hint)
         if column.layout.startswith("_key"):
             source.computed[column.value] = (place, column.type)  # it has two places in the layout
         else:
-            source.layouts[column.name] = place
+            source.put_at(column, place)
     ordered = [source.named(name) for name in columns]
     if within is not None and not is_event_time(ordered[0].type):
         raise InvalidWithin(

@@ -19,12 +19,14 @@ from cepheid.event_time import in_microseconds
 from cepheid.kernel.columns import kind_of
 from cepheid.kernel.expression import Call, Cell, Constant, Expression, HostCall, Kind, Position
 from cepheid.language.expressions.aggregates import FACTS, find_changing, is_aggregate
+from cepheid.language.expressions.exact_conditions import compare_exactly
 from cepheid.language.expressions.functions import COMPILED, KIND_NAMES, NUMBERS, bind_function, null_if_any
 from cepheid.language.expressions.navigation import Path, enter_navigation, in_parentheses, rebuild
 from cepheid.language.expressions.scope import EventInput, InputColumn
 from cepheid.language.parsing.interval_parser import scale_unit
 from cepheid.language.parsing.places import span_of
-from cepheid.language.relations.sql_values import read_value
+from cepheid.language.relations.sql_values import read_value, write_tree
+from cepheid.scalars.value import Column, Scalar
 
 Resolve = Callable[[exp.Column, Path], tuple[EventInput, InputColumn, Position]]
 """Where a column comes from, which one it is, and at which event it is read."""
@@ -188,6 +190,10 @@ class ScalarBinder:
         return _check_logical(self._bind(node, path), node)
 
     def _comparison(self, function: str, node: exp.Expr, path: Path) -> Call:
+        if not _reads_facts(node):
+            exact = compare_exactly(function, node.this, node.expression, path, self.resolve)
+            if exact is not None:
+                return exact
         sides = (self._bind(node.this, path), self._bind(node.expression, path))
         return Call(function, _unify(sides, node), "bool")
 
@@ -272,31 +278,31 @@ class ScalarBinder:
         raise _Uncompilable(node, "CAST")
 
     def _read_plainly(
-        self, node: exp.Expr, path: Path, name: Callable[[EventInput, InputColumn, Position], str]
+        self, node: exp.Expr, path: Path, name: Callable[[EventInput, InputColumn, Position], Scalar]
     ) -> exp.Expr:
-        """The node without navigation, with other names for its columns."""
+        """The node without navigation, with other values for its columns."""
 
         def read(inner: exp.Expr, at: Path) -> exp.Expr:
             inside = enter_navigation(inner, at)
             if inside is not None:
                 return in_parentheses(read(*inside))
             if isinstance(inner, exp.Column):
-                return exp.column(name(*self.resolve(inner, at)), quoted=True)
+                return write_tree(name(*self.resolve(inner, at)))
             return rebuild(inner, lambda child: read(child, at))
 
         return read(node, path)
 
     def _ask_host(self, node: exp.Expr, path: Path) -> HostCall | None:
         """The general evaluator: SQL over the cells of several events."""
-        if not self.asks_host or any(_is_fact(inner) or isinstance(inner, ELSEWHERE) for inner in node.walk()):
+        if not self.asks_host or _reads_facts(node):
             return None
         cells: dict[tuple[str, Position], pa.DataType] = {}
         sources: list[EventInput] = []
 
-        def name(source: EventInput, column: InputColumn, position: Position) -> str:
+        def name(source: EventInput, column: InputColumn, position: Position) -> Scalar:
             sources.append(source)
             cells.setdefault((column.layout, position), column.type)
-            return f"_{list(cells).index((column.layout, position))}"
+            return Column(f"_{list(cells).index((column.layout, position))}")
 
         plain = self._read_plainly(node, path, name)
         if not cells or isinstance(plain, exp.Column):
@@ -315,9 +321,9 @@ class ScalarBinder:
             return None
         found: list[tuple[EventInput, Position]] = []
 
-        def name(source: EventInput, column: InputColumn, position: Position) -> str:
+        def name(source: EventInput, column: InputColumn, position: Position) -> Scalar:
             found.append((source, position))
-            return column.name
+            return column.value
 
         plain = self._read_plainly(node, path, name)
         if isinstance(plain, exp.Column) or not found or any(other != found[0] for other in found[1:]):
@@ -332,6 +338,10 @@ class ScalarBinder:
 
 def _is_fact(node: exp.Expr) -> bool:
     return is_aggregate(node) or (isinstance(node, exp.Anonymous) and node.name.upper() in FACTS)
+
+
+def _reads_facts(node: exp.Expr) -> bool:
+    return any(_is_fact(inner) or isinstance(inner, ELSEWHERE) for inner in node.walk())
 
 
 def _reads_events(node: exp.Expr) -> bool:

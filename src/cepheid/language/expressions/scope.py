@@ -7,14 +7,14 @@ where there are several).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 import pyarrow as pa
 from sqlglot import exp
 
-from cepheid.errors import NotSupportedYet, UnknownColumn, UnknownVariable
+from cepheid.errors import InvalidQuery, NotSupportedYet, UnknownColumn, UnknownVariable
 from cepheid.graph.operators import Project
 from cepheid.graph.operators.project import event_layout
 from cepheid.kernel.columns import kind_of
@@ -22,7 +22,7 @@ from cepheid.kernel.expression import Kind
 from cepheid.language.expressions.host_types import HostTypes
 from cepheid.language.parsing.parser import span_of
 from cepheid.scalars.show import show_scalar
-from cepheid.scalars.value import Column, Scalar
+from cepheid.scalars.value import Column, Scalar, operation
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +51,7 @@ class EventInput:
     prefix: str = ""
     layouts: dict[str, str] = field(default_factory=dict)  # input column -> layout, where not the default
     computed: dict[Scalar, tuple[str, pa.DataType]] = field(default_factory=dict)  # value -> (layout, type)
+    fields: dict[str, Scalar] = field(default_factory=dict)  # of structs, by their paths: "reading.value"
 
     def column(self, written: exp.Column) -> InputColumn:
         """The column that a user wrote, its case ignored."""
@@ -65,14 +66,45 @@ class EventInput:
         return self.named(name)
 
     def find_name(self, written: str) -> str | None:
-        if written in self.schema.names:
+        if written in self.schema.names or written in self.fields:
             return written
-        return next((name for name in self.schema.names if name.lower() == written.lower()), None)
+        return next((name for name in (*self.schema.names, *self.fields) if name.lower() == written.lower()), None)
 
     def named(self, name: str) -> InputColumn:
+        if name in self.fields:
+            return replace(self.compute(self.fields[name]), name=name)
         return InputColumn(name, self.layout_of(name), self.schema.field(name).type, Column(name))
 
+    def add_field(self, column: exp.Column, path: Sequence[str]) -> str:
+        """From now on the field of a struct is a column, of the name that its path is; gives that name."""
+        whole = self.column(column)
+        name = ".".join([whole.name, *path])
+        if self.find_name(name) is not None and name not in self.fields:
+            raise NotSupportedYet(
+                f'a field whose path is the name of a column ("{name}")',
+                span=span_of(column),
+                hint="rename the column in a subquery",
+            )
+        value = whole.value
+        for part in path:
+            value = operation("dot", this=value, expression=operation("identifier", this=part, quoted=True))
+        try:
+            self.describe.of_value(value, self.schema)
+        except InvalidQuery as problem:
+            raise InvalidQuery(problem.message, span=span_of(column), hint=problem.hint) from None
+        self.fields[name] = value
+        return name
+
+    def put_at(self, column: InputColumn, layout: str) -> None:
+        """Give a column a place of its own in the layout."""
+        if column.name in self.fields:
+            self.computed[column.value] = (layout, column.type)
+        else:
+            self.layouts[column.name] = layout
+
     def layout_of(self, name: str) -> str:
+        if name in self.fields:
+            return self.named(name).layout
         plain = f"{self.prefix}{name}"
         return self.layouts.get(name) or (f"_.{plain}" if plain.startswith("_") else plain)
 

@@ -14,7 +14,7 @@ The largest part that looks at one event is computed at once, so that Spark guar
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 from sqlglot import exp
@@ -22,7 +22,8 @@ from sqlglot import exp
 from cepheid.errors import CepheidError, InvalidQuery, NotSupportedYet, TypeMismatch
 from cepheid.kernel.expression import Aggregate, Call, Cell, Constant, Expression, HostCall, Position
 from cepheid.language.expressions import spark_values as values
-from cepheid.language.expressions.aggregates import FACTS, find_changing, is_aggregate
+from cepheid.language.expressions.aggregates import FACTS, find_changing, find_decimal, is_aggregate
+from cepheid.language.expressions.decimals import Exact, fits_whole, whole_value
 from cepheid.language.expressions.function_table import ScalarFunction, find_function, list_names
 from cepheid.language.expressions.functions import KIND_NAMES
 from cepheid.language.expressions.host_types import HostTypes, SparkRules
@@ -31,7 +32,7 @@ from cepheid.language.expressions.scalar import ARITHMETIC, COMPARISONS, BindFac
 from cepheid.language.expressions.scope import EventInput, InputColumn
 from cepheid.language.expressions.spark_values import Typed
 from cepheid.language.parsing.places import span_of
-from cepheid.language.relations.sql_values import read_value
+from cepheid.language.relations.sql_values import read_value, write_tree
 from cepheid.scalars.value import TRUE, Column, Literal, Scalar, binary, operation
 
 Found = tuple[EventInput, InputColumn, Position]
@@ -41,7 +42,7 @@ Event = tuple[EventInput, Position]
 STRICT = (
     exp.Column, exp.Literal, exp.Paren, exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.Add, exp.Sub, exp.Mul,
     exp.Div, exp.Mod, exp.IntDiv, exp.Neg, exp.Not, exp.Between, exp.Like, exp.RegexpLike, exp.Cast, exp.DataType,
-    exp.DataTypeParam, exp.Identifier, exp.Interval, exp.Var, exp.In,
+    exp.DataTypeParam, exp.Identifier, exp.Interval, exp.Var, exp.In, exp.Dot,
 )  # fmt: skip
 PLAIN: tuple[type[exp.Expr], ...] = (
     exp.Column, exp.Identifier, exp.Literal, exp.Boolean, exp.Null, exp.Neg, exp.Paren, exp.And, exp.Or, exp.Not,
@@ -142,6 +143,11 @@ class SparkScalarBinder:
                 )
             return self._bind(node.expressions[0], path)
         fact = self.bind_fact(node, path)
+        if isinstance(fact, Aggregate) and fact.column is not None and (read := self._read(node, path)):
+            decimal = find_decimal(node, read[0][0])
+            if decimal is not None:
+                is_sum = fact.function == "sum"
+                return values.typed_decimal(Exact(fact, decimal.precision, decimal.scale, is_sum))
         return None if fact is None else Typed(fact, self._type_of_fact(fact, node, path))
 
     def _type_of_fact(self, fact: Expression, node: exp.Expr, path: Path) -> pa.DataType:
@@ -171,10 +177,14 @@ class SparkScalarBinder:
         )
 
     def _decimal(self, source: EventInput, value: Scalar, arrow_type: pa.DataType, position: Position) -> Typed:
-        """The nearest double, computed by Spark."""
+        """The nearest double, and the whole number of last digits, if that fits: both are computed by Spark."""
         double = operation("datatype", this="DOUBLE", nested=False)
         column = source.compute(operation("cast", this=value, to=double))
-        return Typed(Cell(column.layout, "float", position), arrow_type)
+        exact = None
+        if fits_whole(arrow_type):
+            whole = source.compute(whole_value(value, arrow_type))
+            exact = Exact(Cell(whole.layout, "int", position), arrow_type.precision, arrow_type.scale)
+        return Typed(Cell(column.layout, "float", position), arrow_type, exact)
 
     def _constant(self, node: exp.Expr) -> Typed:
         match node:
@@ -226,13 +236,11 @@ class SparkScalarBinder:
     def _hoist(self, node: exp.Expr, path: Path) -> Typed:
         """Spark computes the node as a column; an event that is not there reads as if all its columns were null."""
         source, _, position = self._read(node, path)[0]
-        plain = _read_plainly(node, path, lambda column, at: self.resolve(column, at)[1].name)
+        plain = _read_plainly(node, path, lambda column, at: write_tree(self.resolve(column, at)[1].value))
         value = read_value(plain)
         column = self._compute(source, value, node)
         if column.kind is None and pa.types.is_decimal(column.type):
-            double = self._decimal(source, value, column.type, position)
-            assert isinstance(double.expression, Cell), "Spark computes it"
-            return Typed(self._where_missing(double.expression, node, path, source), column.type)
+            return self._decimal_where_missing(self._decimal(source, value, column.type, position), node, path, source)
         if column.kind is None:
             raise NotSupportedYet(
                 f'"{node.sql("spark")}" of type {column.type} in a condition',
@@ -252,15 +260,28 @@ class SparkScalarBinder:
         except InvalidQuery as problem:
             raise InvalidQuery(problem.message, span=span_of(node), hint=problem.hint) from None
 
+    def _decimal_where_missing(self, found: Typed, node: exp.Expr, path: Path, source: EventInput) -> Typed:
+        """As `_where_missing`, for both ways to hold a decimal."""
+        assert isinstance(found.expression, Cell), "Spark computes it"
+        double = self._where_missing(found.expression, node, path, source)
+        if double is found.expression or found.exact is None:
+            return replace(found, expression=double)
+        absent = self._fold(_read_plainly(node, path, self._read_null).sql("spark"), node)
+        if absent is None or absent.exact is None or absent.exact.scale != found.exact.scale:
+            return Typed(double, found.type)
+        assert isinstance(double, Call), "_where_missing chooses"
+        whole = Call("if", (double.arguments[0], absent.exact.expression, found.exact.expression), "int")
+        return Typed(double, found.type, replace(found.exact, expression=whole))
+
+    def _read_null(self, column: exp.Column, at: Path) -> exp.Expr:
+        return _typed_null(self.resolve(column, at)[1].type)
+
     def _where_missing(self, cell: Cell, node: exp.Expr, path: Path, source: EventInput) -> Expression:
         """The cell, and what Spark makes of nulls where there is no such event."""
         if _is_strict(node) or self._is_there(cell.position):
             return cell
 
-        def read_null(column: exp.Column, at: Path) -> exp.Expr:
-            return _typed_null(self.resolve(column, at)[1].type)
-
-        absent = self._fold(_read_plainly(node, path, read_null).sql("spark"), node)
+        absent = self._fold(_read_plainly(node, path, self._read_null).sql("spark"), node)
         if absent is None or not isinstance(absent.expression, Constant) or absent.is_null:
             return cell
         is_there = self._compute(source, TRUE, node)
@@ -400,6 +421,9 @@ class SparkScalarBinder:
         return self._if(node, test, [self._bind(node.args["true"], path), self._bind(otherwise, path)])
 
     def _if(self, node: exp.Expr, test: Typed, branches: list[Typed]) -> Typed:
+        held = values.hold_choices(branches)
+        if held is not None:
+            return values.choose_exactly("if", (test.expression,), *held)
         (first, second), target = self._unify(node, branches)
         return Typed(Call("if", (test.expression, first, second), first.kind), target)
 
@@ -456,6 +480,9 @@ class SparkScalarBinder:
         return Typed(_of_doubles(function.operation, [values.as_double(node, side) for side in sides]), pa.float64())
 
     def _over_all(self, function: str, node: exp.Expr, sides: list[Typed]) -> Typed:
+        held = values.hold_choices(sides)
+        if held is not None and len(sides) > 1:
+            return values.choose_exactly(function, (), *held)
         bound, target = self._unify(node, sides)
         if len(bound) == 1:
             return Typed(bound[0], target)
@@ -510,14 +537,13 @@ class SparkScalarBinder:
 
 
 # --- trees -----------------------------------------------------------------------------------------------
-def _read_plainly(node: exp.Expr, path: Path, spell: Callable[[exp.Column, Path], str | exp.Expr]) -> exp.Expr:
-    """The node without navigation, with other names, or values, for its columns."""
+def _read_plainly(node: exp.Expr, path: Path, spell: Callable[[exp.Column, Path], exp.Expr]) -> exp.Expr:
+    """The node without navigation, with other values for its columns."""
     inside = enter_navigation(node, path)
     if inside is not None:
         return in_parentheses(_read_plainly(*inside, spell))
     if isinstance(node, exp.Column):
-        spelt = spell(node, path)
-        return exp.column(spelt, quoted=True) if isinstance(spelt, str) else spelt
+        return spell(node, path)
     return rebuild(node, lambda child: _read_plainly(child, path, spell))
 
 

@@ -4,7 +4,8 @@
                   Of BIGINT: what leaves 64 bits stops the query in either mode.
     b.v / a.v     a double; null where the divisor is zero.  (In ANSI mode Spark stops the query: here it is as
                   try_divide, since the kernel computes what AND or CASE guard against.)
-    b.d > a.d     decimals compare as doubles where that is exact
+    b.d > a.d     decimals are whole numbers of their last digits (decimals.py), of up to 18; they compare as doubles
+                  where that is exact as well
 
 What is not surely the same is refused; the hint says how to compute it event by event, which Spark does itself.
 """
@@ -13,7 +14,7 @@ from __future__ import annotations
 
 import math
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import pyarrow as pa
@@ -22,6 +23,7 @@ from sqlglot import exp
 from cepheid.errors import CepheidError, NotSupportedYet, TypeMismatch
 from cepheid.kernel.columns import kind_of
 from cepheid.kernel.expression import Call, Constant, Expression, Kind
+from cepheid.language.expressions.decimals import Exact, combine_exactly, exact_constant, meet_exactly
 from cepheid.language.parsing.places import span_of
 
 EXACT_DIGITS = 15  # decimals of so many digits are told apart as doubles
@@ -41,10 +43,13 @@ ORDERINGS = ("lt", "le", "gt", "ge")
 
 @dataclass(frozen=True, slots=True)
 class Typed:
-    """An expression and its type in Spark.  A decimal is held as the nearest double."""
+    """An expression and its type in Spark.  A decimal is held as the nearest double, and exactly if that is possible;
+    is_computed: the double was had from the exact number, and is the nearest one of up to EXACT_DIGITS digits only."""
 
     expression: Expression
     type: pa.DataType
+    exact: Exact | None = None
+    is_computed: bool = False
 
     @property
     def is_null(self) -> bool:
@@ -75,6 +80,43 @@ def constant(value: bool | int | float | str | None, arrow_type: pa.DataType) ->
     return Typed(Constant(value, hold_as(arrow_type)), arrow_type)
 
 
+def typed_decimal(exact: Exact) -> Typed:
+    """What was computed of decimals."""
+    double = Call("to_float", (exact.expression,), "float")
+    nearest = Call("div", (double, Constant(float(10**exact.scale), "float")), "float")
+    return Typed(nearest, exact.type, exact, is_computed=True)
+
+
+def hold_exactly(side: Typed) -> Exact | None:
+    """Decimals and whole numbers as whole numbers of last digits."""
+    if side.is_whole and not side.is_null:
+        return Exact(side.expression, _digits_before(side), 0)
+    return side.exact if side.is_decimal else None
+
+
+def hold_all_exactly(sides: list[Typed]) -> list[Exact] | None:
+    """None: they are not all such, or none of them is a decimal."""
+    found = [exact for side in sides if (exact := hold_exactly(side)) is not None]
+    return found if len(found) == len(sides) and any(side.is_decimal for side in sides) else None
+
+
+def hold_choices(sides: list[Typed]) -> tuple[list[Expression], pa.DataType] | None:
+    """Values of which one is chosen, as whole numbers of as many last digits; null may be one of them."""
+    held = hold_all_exactly([side for side in sides if not side.is_null])
+    met = None if not held else meet_exactly(held)
+    if met is None:
+        return None
+    known = iter(met[0])
+    return [Constant(None, "int") if side.is_null else next(known) for side in sides], met[1]
+
+
+def choose_exactly(
+    function: str, before: tuple[Expression, ...], options: list[Expression], target: pa.DataType
+) -> Typed:
+    chosen = Call(function, (*before, *options), "int")
+    return typed_decimal(Exact(chosen, target.precision, target.scale))
+
+
 def hold_as(arrow_type: pa.DataType) -> Kind:
     """The kind in which the kernel holds values of a type; null is held as an int."""
     if pa.types.is_decimal(arrow_type):
@@ -96,6 +138,9 @@ def read_folded(folded: pa.Scalar) -> Typed | None:
             return constant(folded.cast(pa.int32()).as_py() * 86_400_000_000, arrow_type)
         case "time" | "duration":
             return constant(folded.cast(pa.int64()).as_py(), arrow_type)
+        case "float" if pa.types.is_decimal(arrow_type):
+            nearest = Constant(float(folded.as_py()), "float")
+            return Typed(nearest, arrow_type, exact_constant(folded.as_py(), arrow_type))
         case "float":
             return constant(float(folded.as_py()), arrow_type)
     return constant(folded.as_py(), arrow_type)
@@ -131,8 +176,15 @@ def meet(node: exp.Expr, sides: list[Typed]) -> tuple[list[Expression], pa.DataT
         if side.is_null:
             found.append(Constant(None, kind))
         else:
-            found.append(to_double(side) if kind == "float" else side.expression)
+            found.append(nearest_double(node, side) if kind == "float" else side.expression)
     return found, target
+
+
+def nearest_double(node: exp.Expr, side: Typed) -> Expression:
+    """As a double; of what was computed of decimals, the nearest one is not known beyond EXACT_DIGITS."""
+    if side.is_computed and side.type.precision > EXACT_DIGITS:
+        raise refuse(node, side, hint="write CAST(... AS DOUBLE) around each decimal")
+    return to_double(side)
 
 
 def _common_type(node: exp.Expr, sides: list[Typed]) -> pa.DataType:
@@ -173,6 +225,10 @@ def _digits_before(side: Typed) -> int:
 
 # --- comparisons -----------------------------------------------------------------------------------------
 def compare(function: str, node: exp.Expr, left: Typed, right: Typed) -> Typed:
+    held = hold_all_exactly([left, right])
+    met = None if held is None else meet_exactly(held)
+    if met is not None:
+        return Typed(Call(function, tuple(met[0]), "bool"), pa.bool_())
     rounded = _compare_whole_with_decimal(function, left, right)
     if rounded is not None:
         return rounded
@@ -195,7 +251,8 @@ def _compare_whole_with_decimal(function: str, left: Typed, right: Typed) -> Typ
 
 
 def null_safe_equal(node: exp.Expr, left: Typed, right: Typed) -> Typed:
-    (first, second), _ = meet(node, [left, right])
+    held = hold_choices([left, right])
+    (first, second), _ = meet(node, [left, right]) if held is None else held
     nulls = Call("and", (_test_null(first), _test_null(second)), "bool")
     equal = Call("coalesce", (Call("eq", (first, second), "bool"), Constant(False, "bool")), "bool")
     return Typed(Call("or", (nulls, equal), "bool"), pa.bool_())
@@ -216,11 +273,16 @@ def compute(function: str, node: exp.Expr, left: Typed, right: Typed, beyond: Be
         if beyond == "null" and function != "div" and pa.int64() in (left.type, right.type):
             raise refuse(node, left, right, hint="of BIGINT write + - *, or CAST(... AS DOUBLE)")
         return _compute_whole(function, left, right, beyond)
-    if any(side.is_decimal for side in (left, right)) and pa.float64() not in (left.type, right.type):
-        raise refuse(node, left, right, hint="decimals: write CAST(... AS DOUBLE), or 1.5D for 1.5")
+    if any(side.is_decimal for side in (left, right)) and not (left.is_float or right.is_float):
+        held = hold_all_exactly([left, right])
+        exact = None if held is None else combine_exactly(function, *held)
+        if exact is None:
+            raise refuse(node, left, right, hint="decimals: write CAST(... AS DOUBLE), or 1.5D for 1.5")
+        return typed_decimal(exact)
     if function != "div" and pa.float64() not in (left.type, right.type):
         raise refuse(node, left, right, hint="write CAST(... AS DOUBLE) around the FLOAT")
-    return Typed(Call(function, (to_double(left), to_double(right)), "float"), pa.float64())
+    doubles = (nearest_double(node, left), nearest_double(node, right))
+    return Typed(Call(function, doubles, "float"), pa.float64())
 
 
 def _compute_whole(function: str, left: Typed, right: Typed, beyond: Beyond) -> Typed:
@@ -256,6 +318,9 @@ def divide_whole(node: exp.Expr, left: Typed, right: Typed) -> Typed:
 def negate(node: exp.Expr, side: Typed, beyond: Beyond) -> Typed:
     if side.is_whole:
         return Typed(keep_width("sub", Constant(0, "int"), side.expression, side.type, beyond), side.type)
+    if side.exact is not None:
+        turned = Call("sub", (Constant(0, "int"), side.exact.expression), "int")
+        return typed_decimal(replace(side.exact, expression=turned))
     if side.type not in (pa.float64(), pa.float32()) and not pa.types.is_duration(side.type):
         raise refuse(node, side, hint="write CAST(... AS DOUBLE)")
     return Typed(Call("neg", (side.expression,), side.expression.kind), side.type)
@@ -266,6 +331,11 @@ def take_absolute(node: exp.Expr, side: Typed, beyond: Beyond) -> Typed:
         turned = negate(node, side, beyond).expression
         is_negative = Call("lt", (side.expression, Constant(0, "int")), "bool")
         return Typed(Call("if", (is_negative, turned, side.expression), "int"), side.type)
+    if side.exact is not None:
+        whole = side.exact.expression
+        turned = Call("sub", (Constant(0, "int"), whole), "int")
+        positive = Call("if", (Call("lt", (whole, Constant(0, "int")), "bool"), turned, whole), "int")
+        return typed_decimal(replace(side.exact, expression=positive))
     if side.type not in (pa.float64(), pa.float32()):
         raise refuse(node, side, hint="write CAST(... AS DOUBLE)")
     return Typed(Call("abs", (side.expression,), "float"), side.type)
@@ -306,7 +376,7 @@ def _compare(function: str, side: Expression, limit: int) -> Call:
 def as_double(node: exp.Expr, side: Typed) -> Expression:
     if not side.is_number and not side.is_null:
         raise refuse(node, side, hint="write CAST(... AS DOUBLE)")
-    return to_double(side)
+    return nearest_double(node, side)
 
 
 def logarithm(function: str, inner: Expression) -> Expression:

@@ -15,6 +15,7 @@ from collections.abc import Callable
 import pyarrow as pa
 
 from cepheid.errors import NotSupportedYet, Span
+from cepheid.language.expressions.decimals import fits_whole, whole_value
 from cepheid.scalars.show import show_scalar
 from cepheid.scalars.value import NULL, Column, Literal, Operation, Part, Scalar
 
@@ -84,6 +85,8 @@ def _type_of_operation(value: Operation, schema: pa.Schema, ansi: bool) -> pa.Da
             return moved if moved is not None and pa.types.is_timestamp(moved) else None
         case "add" | "sub" | "mul":
             return _computed(type_of(this), type_of(value.part("expression")), ansi)
+        case "cast" if _is_whole_of_decimal(value, type_of):
+            return pa.int64()
         case "cast" | "trycast" if _names_double(value):
             return pa.float64() if _is_number(type_of(this)) else None
         case "coalesce" | "case" | "if":
@@ -104,6 +107,14 @@ def _is_part_of_a_day(part: Part) -> bool:
         and seconds is not None
         and (int(amount.text) * seconds < _DAY)
     )
+
+
+def _is_whole_of_decimal(value: Operation, type_of: Callable[[Part], pa.DataType | None]) -> bool:
+    """CAST(price * 100 AS BIGINT) of a DECIMAL(p, 2), as decimals.py writes it: no digit is lost, and none is added."""
+    product = value.part("this")
+    inner = product.part("this") if isinstance(product, Operation) and product.kind == "mul" else None
+    found = type_of(inner) if isinstance(inner, Column) else None
+    return found is not None and fits_whole(found) and value == whole_value(inner, found)  # type: ignore[arg-type]
 
 
 def _names_double(value: Operation) -> bool:

@@ -18,6 +18,7 @@ from typing import Any, ClassVar
 from sqlglot import TokenType, exp
 from sqlglot.dialects.spark import Spark
 from sqlglot.dialects.trino import Trino
+from sqlglot.parser import Parser
 from sqlglot.parsers.spark import SparkParser
 from sqlglot.parsers.trino import TrinoParser
 
@@ -122,7 +123,11 @@ class CepheidParser(TokenReader):
         return table
 
     def _parse_bracket(self, this: exp.Expr | None = None) -> exp.Expr | None:
-        return this if isinstance(this, exp.Table) else super()._parse_bracket(this)  # a table's bracket is a window
+        if isinstance(this, exp.Table):
+            return this  # its bracket is a window
+        if self._curr.token_type == TokenType.L_BRACKET and _is_surely_column(this):
+            this = exp.Paren(this=this)  # else b.array[1] would be read as ARRAY[1]
+        return super()._parse_bracket(this)
 
     def _parse_table_alias(self, alias_tokens: Collection[TokenType] | None = None) -> exp.TableAlias | None:
         return None if at_output(self) else super()._parse_table_alias(alias_tokens)
@@ -171,9 +176,18 @@ def _without_start(words: Mapping[str, TokenType]) -> dict[str, TokenType]:
     return {word: kind for word, kind in words.items() if word != "START"}
 
 
+def _is_surely_column(tree: exp.Expr | None) -> bool:
+    """Is it a column, though it is called ARRAY or LIST: has it something in front, or quotes around it?"""
+    if tree is None or tree.name.upper() not in Parser.ARRAY_CONSTRUCTORS:
+        return False
+    is_quoted = isinstance(tree, exp.Column) and bool(tree.this.args.get("quoted"))
+    return isinstance(tree, exp.Dot) or is_quoted or (isinstance(tree, exp.Column) and bool(tree.table))
+
+
 # --- Trino's ---------------------------------------------------------------------------------------------
 class TrinoCepheidParser(CepheidParser, TrinoParser):
     QUERY_MODIFIER_PARSERS: ClassVar = _without_match_recognize(TrinoParser.QUERY_MODIFIER_PARSERS)
+    ARRAY_CONSTRUCTORS: ClassVar = {"ARRAY": exp.Array}  # list[1] is an element of a column
 
 
 class Cepheid(Trino):

@@ -17,6 +17,7 @@ from cepheid.kernel.pattern import Exclusion, walk_pattern
 from cepheid.language.expressions.scope import EventInput, InputColumn
 from cepheid.language.parsing.syntax import MatchRecognizeClause
 from cepheid.language.patterns.bind_row_pattern import BoundPattern, bind_row_pattern, look_ahead
+from cepheid.language.patterns.clause_fields import read_row_fields
 from cepheid.language.patterns.measures import MeasureBinder, uses_timed_out
 from cepheid.language.relations.output_names import refuse_double_names
 from cepheid.scalars.value import Column, Scalar
@@ -24,6 +25,7 @@ from cepheid.scalars.value import Column, Scalar
 
 def bind_match_recognize(clause: MatchRecognizeClause, source: EventInput) -> tuple[Project, RowPattern, Project]:
     """The layout projection, the pattern, and the projection that computes measures."""
+    clause = read_row_fields(clause, source)
     unmatched = clause.empty_matches == "with_unmatched"
     if unmatched:
         _check_unmatched(clause)
@@ -104,10 +106,10 @@ def _bind_outputs(
     if clause.rows_per_match == "one":
         outputs += computed
     else:
-        leading = {column.name for column in (*keys, *ordered)}
-        outputs += [row_cell(column) for column in ordered if column.name not in {key.name for key in keys}]
+        leading = {column.value for column in (*keys, *ordered)}
+        outputs += [row_cell(column) for column in ordered if column.value not in {key.value for key in keys}]
         outputs += computed
-        outputs += [row_cell(source.named(name)) for name in source.schema.names if name not in leading]
+        outputs += [row_cell(source.named(name)) for name in source.schema.names if Column(name) not in leading]
     _check_names(clause, [name for name, _ in outputs])
     return tuple(outputs)
 

@@ -24,6 +24,7 @@ from cepheid.language.expressions.scope import EventInput
 from cepheid.language.parsing.places import span_of
 from cepheid.language.parsing.syntax import Measure, PatternWindowClause, WindowFunction
 from cepheid.language.patterns.bind_row_pattern import bind_row_pattern, look_ahead
+from cepheid.language.patterns.clause_fields import read_row_fields
 from cepheid.language.patterns.facts import refuse_match_number
 from cepheid.language.patterns.measures import MeasureBinder
 from cepheid.language.relations.output_names import refuse_double_names
@@ -39,6 +40,7 @@ OF_PLACES = (exp.FirstValue, exp.LastValue, exp.NthValue)
 
 def bind_pattern_window(clause: PatternWindowClause, source: EventInput) -> tuple[Project, RowPattern, Project]:
     """The layout projection, the pattern, and the projection that adds what the SELECT reads with OVER."""
+    clause = read_row_fields(clause, source)
     _check_pattern(clause)
     bound = bind_row_pattern(clause, source)
     cells = MeasureBinder(source, bound.variables, all_rows=False, in_window=True)

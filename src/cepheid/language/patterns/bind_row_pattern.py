@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+from sqlglot import exp
 
 from cepheid.errors import InvalidQuery, NotSupportedYet, UnknownVariable
 from cepheid.graph.operators.row_pattern import OutputCell
 from cepheid.kernel.expression import Expression
 from cepheid.kernel.pattern import RowPatternProgram, Skip
+from cepheid.language.expressions.aggregates import compute_column
 from cepheid.language.expressions.bind_order import bind_order, plain_column, read_within
 from cepheid.language.expressions.condition import bind_condition
+from cepheid.language.expressions.decimals import exact_key, key_type
 from cepheid.language.expressions.scope import EventInput, InputColumn
 from cepheid.language.parsing.places import span_of
 from cepheid.language.parsing.syntax import PatternWindowClause, RowPatternClause
 from cepheid.language.patterns.check_absences import check_absences
 from cepheid.language.patterns.facts import RowScope
 from cepheid.language.patterns.pattern_variables import PatternVariables, collect_variables, spell_once
+from cepheid.scalars.value import Column
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,16 +57,34 @@ def look_ahead(cells: tuple[OutputCell, ...]) -> int:
 def _bind_keys(clause: RowPatternClause, source: EventInput) -> list[InputColumn]:
     keys: list[InputColumn] = []
     for number, written in enumerate(clause.partition_by):
-        column = source.column(plain_column(written, "PARTITION BY"))
+        column = _read_key(written, source)
         if column.layout.startswith("_key"):
             hint = "name it once"
             raise InvalidQuery(f'PARTITION BY names "{column.name}" twice', span=span_of(written), hint=hint)
+        place = f"_key{number}"
+        if pa.types.is_decimal(column.type):
+            source.computed[exact_key(column.value, column.type)] = (place, key_type(column.type))
+            keys.append(column)
+            continue
         if column.kind is None:
             hint = "partition by a number, a text or a time; a subquery can compute one"
             raise NotSupportedYet(f"PARTITION BY a column of type {column.type}", span=span_of(written), hint=hint)
-        source.layouts[column.name] = f"_key{number}"
-        keys.append(source.named(column.name))
+        if isinstance(column.value, Column):
+            source.put_at(column, place)
+        else:
+            source.computed[column.value] = (place, column.type)
+        keys.append(replace(column, layout=place))
     return keys
+
+
+def _read_key(written: exp.Expr, source: EventInput) -> InputColumn:
+    """A column, a field of a struct, which comes out under its own name, or an element of an array."""
+    inner = written.unnest()
+    if isinstance(inner, exp.Bracket | exp.Dot):
+        dialect = source.describe.dialect
+        return replace(compute_column(inner, source), name=inner.sql(dialect=dialect).replace('"', "").replace("`", ""))
+    column = source.column(plain_column(written, "PARTITION BY"))
+    return replace(column, name=column.name.rpartition(".")[2]) if column.name in source.fields else column
 
 
 def _bind_conditions(

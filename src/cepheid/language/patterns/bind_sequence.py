@@ -22,6 +22,7 @@ from cepheid.language.expressions.navigation import Path, enter_navigation
 from cepheid.language.expressions.scope import EventInput, InputColumn
 from cepheid.language.parsing.parser import span_of
 from cepheid.language.parsing.syntax import OrderTerm, SequenceClause, SequenceTerm, TermGroup
+from cepheid.language.patterns.clause_fields import SequenceFields
 from cepheid.language.patterns.sequence_aggregates import bind_aggregate, find_aggregated, is_aggregate
 from cepheid.language.patterns.sequence_conditions import BoundConditions, ConditionBinder
 from cepheid.language.patterns.sequence_keys import KeyFinder, can_meet
@@ -37,6 +38,8 @@ class SequenceBinder:
     cells: dict[OutputCell, None] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        self.fields = SequenceFields(self.clause, self.inputs)
+        self.clause = self.fields.read_clause(self.clause)
         self.scope = SequenceScope(self.clause, self.inputs)
         self.within = read_within(self.clause.within)
         _check_clauses(self.clause)

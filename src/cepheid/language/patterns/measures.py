@@ -13,6 +13,7 @@ from sqlglot import exp
 from cepheid.errors import InvalidQuery, NotSupportedYet
 from cepheid.graph.operators.row_pattern import OutputCell
 from cepheid.language.expressions.aggregates import bind_aggregate, is_aggregate, only_where
+from cepheid.language.expressions.decimals import has_exact_mean, write_mean
 from cepheid.language.expressions.navigation import (
     Path,
     check_about_match,
@@ -125,6 +126,18 @@ class MeasureBinder:
                 hint="write the aggregate alone: it has one value, not one for each row",
             )
         wanted = bind_aggregate(node, self.source, self.variables)
+        given = None if wanted.column is None else self.source.layout_types().get(wanted.column)
+        is_spark = self.source.describe.dialect == "spark"
+        if (
+            is_spark
+            and wanted.function == "avg"
+            and not wanted.distinct
+            and given is not None
+            and has_exact_mean(given)
+        ):
+            parts = [replace(wanted, function=function) for function in ("sum", "count")]
+            cells = [OutputCell(name="", kind="aggregate", aggregate=part, final=final) for part in parts]
+            return in_parentheses(write_mean(self.cell(cells[0]), self.cell(cells[1]), given))
         return self.cell(OutputCell(name="", kind="aggregate", aggregate=wanted, final=final))
 
 

@@ -21,7 +21,7 @@ from cepheid.language.expressions.scope import InputColumn
 from cepheid.language.parsing.parser import span_of
 from cepheid.language.patterns.elements import Element
 from cepheid.language.patterns.sequence_scope import SequenceScope
-from cepheid.language.relations.sql_values import read_value
+from cepheid.language.relations.sql_values import read_value, write_tree
 
 
 def is_aggregate(node: exp.Expr) -> TypeGuard[exp.AggFunc]:
@@ -108,7 +108,7 @@ def _read_argument(written: exp.Expr, node: exp.Expr, over: Element, scope: Sequ
     for column in list(plain.find_all(exp.Column)):
         if column.args.get("table") is None or isinstance(column.this, exp.Star):
             raise InvalidQuery(f'"{column.name}" is no value', span=span_of(written), hint="name a column")
-        column.replace(exp.column(source.column(column).name, quoted=True))
+        column.replace(write_tree(source.column(column).value))
     if isinstance(node, exp.CountIf):  # counts what is not null
         plain = only_where(plain, exp.Literal.number(1))
     try:

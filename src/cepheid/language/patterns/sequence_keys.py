@@ -15,6 +15,7 @@ from itertools import islice, product
 import pyarrow as pa
 from sqlglot import exp
 
+from cepheid.language.expressions.decimals import exact_key, key_type
 from cepheid.language.expressions.navigation import Path
 from cepheid.language.expressions.scope import InputColumn
 from cepheid.language.parsing.syntax import TermGroup
@@ -44,7 +45,12 @@ class KeyFinder:
             if not self.tie_everything([(left[0], right[0]) for _, (left, right) in inside]):
                 continue
             for stream, name in chosen.items():
-                self.scope.inputs[stream].layouts[name] = f"_key{keys}"
+                source = self.scope.inputs[stream]
+                column = source.named(name)
+                if pa.types.is_decimal(column.type):
+                    source.computed[exact_key(column.value, column.type)] = (f"_key{keys}", key_type(column.type))
+                else:
+                    source.put_at(column, f"_key{keys}")
             keys += 1
             implied += [part for part, _ in inside]
         return keys, [part for part in parts if not any(part is other for other in implied)]
@@ -107,7 +113,7 @@ def is_connected(variables: set[str], ties: list[tuple[str, str]]) -> bool:
 def can_meet(left: InputColumn, right: InputColumn) -> bool:
     """Can the two share one column of the layout, so that equal values look equal in it?"""
     if left.type == right.type:
-        return left.kind is not None
+        return left.kind is not None or bool(pa.types.is_decimal(left.type))
     integers = all(pa.types.is_integer(column.type) for column in (left, right))
     times = all(pa.types.is_timestamp(column.type) and column.type.tz is None for column in (left, right))
     return left.kind == right.kind and (integers or times)

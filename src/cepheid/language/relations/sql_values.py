@@ -17,6 +17,7 @@ from typing import Any
 import sqlglot
 from sqlglot import exp
 from sqlglot.errors import ParseError
+from sqlglot.parser import Parser
 
 from cepheid.language.parsing.dialect import CepheidSpark
 from cepheid.scalars.value import (
@@ -91,6 +92,11 @@ def write_tree(value: Scalar) -> exp.Expr:
             return _join_trees(exp.And, split_conjunction(value))
         case Operation(kind="or"):
             return _join_trees(exp.Or, split_disjunction(value))
+        case Operation(kind="dot"):  # in parentheses, or the host would look for a table of that name
+            owner, field = value.part("this"), value.part("expression")
+            assert isinstance(owner, Scalar), "a field is of something"
+            assert isinstance(field, Scalar), "a field has a name"
+            return exp.Dot(this=exp.Paren(this=write_tree(owner)), expression=write_tree(field))
     kind = exp.EXPR_CLASSES[value.kind]
     is_operator = issubclass(kind, _OPERATORS) and not issubclass(kind, _TIGHT)
     known = dict(value.parts)
@@ -98,6 +104,9 @@ def write_tree(value: Scalar) -> exp.Expr:
     parts = {name: _write_part(known[name], is_operator) for name in dict.fromkeys((*names, *known))}
     if kind is exp.DataType:
         parts["this"] = exp.DType(parts["this"])
+    is_column = kind is exp.Bracket and isinstance(parts["this"], exp.Column | exp.Dot)
+    if is_column and parts["this"].name.upper() in Parser.ARRAY_CONSTRUCTORS:
+        parts["this"] = exp.Paren(this=parts["this"])  # "array"[1] would be read as ARRAY[1]
     return kind(**parts)
 
 

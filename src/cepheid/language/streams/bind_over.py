@@ -25,11 +25,12 @@ from cepheid.graph.cell_types import type_of_window_cell
 from cepheid.graph.operators import Project, WindowAggregate
 from cepheid.graph.operators.window_aggregate import WindowCell
 from cepheid.kernel.window import Evaluation, Window, WindowedAggregate, WindowProgram
+from cepheid.language.expressions.decimals import put_scale_back, write_mean
 from cepheid.language.expressions.host_types import HostTypes
 from cepheid.language.parsing.interval_parser import read_interval
 from cepheid.language.parsing.places import span_of
 from cepheid.language.streams.stream_layout import StreamLayout
-from cepheid.language.streams.window_aggregates import bind_windowed_aggregate, is_windowed_aggregate
+from cepheid.language.streams.window_aggregates import bind_windowed_aggregate, is_windowed_aggregate, split_mean
 
 FRAME_HINT = (
     "a stream can look back: ROWS BETWEEN n PRECEDING AND CURRENT ROW, RANGE BETWEEN INTERVAL '1' HOUR PRECEDING AND "
@@ -39,11 +40,12 @@ FRAME_HINT = (
 
 @dataclass
 class OverWindow:
-    """One window and the calls over it; `outputs`: the columns that stand for them."""
+    """One window and the calls over it; `outputs`: the columns that stand for them; `answers`: made of these."""
 
     written: exp.Window
     calls: list[exp.Window] = field(default_factory=list)
     outputs: list[str] = field(default_factory=list)
+    answers: list[exp.Expr] = field(default_factory=list)
 
 
 def find_overs(query: exp.Select) -> list[exp.Window]:
@@ -72,7 +74,8 @@ def group_overs(query: exp.Select, calls: list[exp.Window]) -> list[OverWindow]:
 def bind_over(
     over: OverWindow, label: str, name: str, schema: pa.Schema, describe: HostTypes
 ) -> tuple[Project, WindowAggregate, pa.Schema]:
-    """The layout, the vertex, and the schema of its rows: the columns of the input and one more for each call."""
+    """The layout, the vertex, and the schema of its rows: the columns of the input and one more for each call.  What
+    stands for each call in the SELECT is put into `over.answers`."""
     layout = StreamLayout(label, name, schema, describe)
     window = _bind_frame(over.written, layout)
     partition = cast(tuple[exp.Expression, ...], tuple(over.written.args.get("partition_by") or ()))
@@ -82,10 +85,22 @@ def bind_over(
         WindowCell(name=column, kind="row", column=layout.read(exp.column(column, quoted=True))[0])
         for column in schema.names
     ]
-    for call, output in zip(over.calls, over.outputs, strict=True):
-        bound = bind_windowed_aggregate(_summary_of(call), layout, {})
+
+    def bind_one(written: exp.Expr, output: str) -> exp.Expr:
+        bound = bind_windowed_aggregate(written, layout, {})
         aggregates.setdefault(bound.aggregate, bound.type)
         cells.append(WindowCell(name=output, kind="aggregate", number=list(aggregates).index(bound.aggregate)))
+        answer = exp.column(output, quoted=True)
+        return answer if bound.decimal is None else put_scale_back(answer, bound.decimal)
+
+    for call, output in zip(over.calls, over.outputs, strict=True):
+        written = _summary_of(call)
+        mean = split_mean(written, layout)
+        if mean is None:
+            over.answers.append(bind_one(written, output))
+        else:
+            total, count, given = mean
+            over.answers.append(write_mean(bind_one(total, output), bind_one(count, f"{output}_n"), given))
     node = WindowAggregate(
         program=WindowProgram(window=window, evaluation=Evaluation(when="event"), aggregates=tuple(aggregates)),
         cells=tuple(cells),

@@ -52,6 +52,7 @@ class TableJoinSelect:
             return JoinCell(name=cell, column=cell if number == 0 else name, input=number)
 
         self.columns = JoinedColumns(self.sides, "a stream joined with a table", at, read)
+        self.columns.put_fields(self.query)
 
     def bind(self) -> list[PlanNode]:
         """The vertices above the stream, lowest first, without the filters and the projection at the top."""

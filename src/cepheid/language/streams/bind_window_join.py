@@ -23,6 +23,7 @@ from cepheid.graph.operators import WindowJoin
 from cepheid.graph.operators.window_join import JoinCell
 from cepheid.kernel.columns import kind_of
 from cepheid.kernel.join import JoinInput, JoinProgram
+from cepheid.language.expressions.decimals import fits_whole, write_whole
 from cepheid.language.parsing.dialect import CHANGES, OUTPUT
 from cepheid.language.parsing.syntax import StreamWindowClause
 from cepheid.language.relations.conditions import list_joins, split_conditions
@@ -81,7 +82,12 @@ class WindowJoinSelect:
             place, _ = layouts[number].read(exp.column(name, quoted=True))
             return JoinCell(name=place, column=place, input=number)
 
-        self.columns = JoinedColumns(layouts, "a join of windows", self.at, read)
+        def read_field(number: int, field: exp.Expr) -> JoinCell:
+            place, _ = layouts[number].read(field)
+            return JoinCell(name=place, column=place, input=number)
+
+        self.columns = JoinedColumns(layouts, "a join of windows", self.at, read, read_field)
+        self.columns.put_fields(self.query)
 
     def find_interval(self) -> None:
         """Without windows: what the condition says about both times bounds how long events must wait for one
@@ -225,7 +231,10 @@ class WindowJoinSelect:
             found.append((number, self.sides[number].layout.spell(half)))
         if found[0][0] == found[1][0]:
             return None
-        kinds = {kind_of(self._peek_type(number, expression)) for number, expression in found}
+        types = [self._peek_type(number, expression) for number, expression in found]
+        if all(map(fits_whole, types)) and types[0].scale == types[1].scale:
+            return [(number, write_whole(side, given)) for (number, side), given in zip(found, types, strict=True)]
+        kinds = {kind_of(given) for given in types}
         return found if len(kinds) == 1 and kinds != {None} else None
 
     def _peek_type(self, number: int, expression: exp.Expr) -> pa.DataType:

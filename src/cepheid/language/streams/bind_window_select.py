@@ -26,12 +26,14 @@ from cepheid.graph.operators import Project, WindowAggregate
 from cepheid.graph.operators.window_aggregate import KEPT, Arrangement, SortTerm, WindowCell
 from cepheid.kernel.aggregates.definition import PythonAggregate
 from cepheid.kernel.window import Evaluation, WindowedAggregate, WindowProgram
+from cepheid.language.expressions.decimals import put_scale_back, read_key, write_mean
+from cepheid.language.expressions.struct_fields import put_fields
 from cepheid.language.parsing.dialect import CHANGES, OUTPUT
 from cepheid.language.parsing.places import span_of
 from cepheid.language.parsing.syntax import ChangeStream, OutputClause, StreamWindowClause
 from cepheid.language.streams.bind_stream_window import bind_output, bind_stream_window
 from cepheid.language.streams.stream_layout import MOMENT, StreamLayout
-from cepheid.language.streams.window_aggregates import bind_windowed_aggregate, is_windowed_aggregate, put_scale_back
+from cepheid.language.streams.window_aggregates import bind_windowed_aggregate, is_windowed_aggregate, split_mean
 
 BOUNDS = {"window_start": "start", "window_end": "end"}
 RANKS = {exp.Rank: "rank", exp.DenseRank: "dense_rank", exp.RowNumber: "row_number"}
@@ -52,10 +54,11 @@ class WindowSelect:
     groups: list[exp.Expr] = field(default_factory=list)
     outputs: list[tuple[str, exp.Expr]] = field(default_factory=list)
     having: exp.Expr | None = None
-    scales: dict[str, int] = field(default_factory=dict)  # by cell: digits behind the point of a decimal
+    decimals: dict[str, pa.DataType] = field(default_factory=dict)  # by cell: what a whole number has to be made again
 
     def bind(self) -> None:
         self._refuse_parts()
+        put_fields(self.query, self.layout.schema_of, [self.layout.schema])
         self.window = bind_stream_window(self.clause, self.layout)
         output: OutputClause | None = self.query.meta.get(OUTPUT)
         self.evaluation = bind_output(output, self.window)
@@ -176,11 +179,18 @@ class WindowSelect:
     # --- from columns and aggregates to cells ------------------------------------------------------------
     def _rewrite(self, expression: exp.Expr) -> exp.Expr:
         """The expression over cells."""
+        mean = split_mean(expression, self.layout)
+        if mean is not None:
+            total, count, given = mean
+            return write_mean(self._rewrite(total), self._rewrite(count), given)
         cell = self._find_cell(expression)
         if cell is not None:
             column = self._cell_column(cell, expression)
-            scale = self.scales.get(column.name, 0)
-            return put_scale_back(column, scale) if scale else column
+            if cell.kind == "group" and (stands_for := self.layout.decimal_keys.get(cell.column or "")) is not None:
+                self.decimals[column.name] = stands_for
+                return read_key(column, stands_for)
+            decimal = self.decimals.get(column.name)
+            return column if decimal is None else put_scale_back(column, decimal)
         if isinstance(expression, exp.Column):
             raise self._describe_column(expression)
         if isinstance(expression, exp.Query | exp.Exists):
@@ -204,8 +214,8 @@ class WindowSelect:
             bound = bind_windowed_aggregate(node, self.layout, self.python)
             self.aggregates.setdefault(bound.aggregate, bound.type)
             number = list(self.aggregates).index(bound.aggregate)
-            if bound.scale:
-                self.scales[f"_a{number}"] = bound.scale
+            if bound.decimal is not None:
+                self.decimals[f"_a{number}"] = bound.decimal
             return WindowCell(name=f"_a{number}", kind="aggregate", number=number)
         if (
             isinstance(node, exp.Column)
@@ -281,8 +291,10 @@ class WindowSelect:
         elif isinstance(written, exp.Column) and not written.table:
             found = next((sql for name, sql in self.outputs if name.lower() == written.name.lower()), None)
         found = found if found is not None else self._rewrite(written)
-        if isinstance(found, exp.Mul) and len(inside := list(found.find_all(exp.Column))) == 1:
-            found = inside[0] if inside[0].name in self.scales else found  # a decimal sorts like its whole number
+        inside = list(found.find_all(exp.Column))
+        if len(inside) == 1 and (decimal := self.decimals.get(inside[0].name)) is not None:
+            whole = inside[0].copy()
+            found = whole if found == put_scale_back(whole.copy(), decimal) else found  # it sorts like its whole number
         if not isinstance(found, exp.Column) or found.name not in self.cells:
             raise NotSupportedYet(
                 "ORDER BY an expression over a window", span=span_of(term), hint="order by a column or an aggregate"

@@ -8,10 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+import pyarrow as pa
 from sqlglot import exp
 
 from cepheid.errors import InvalidQuery, NotSupportedYet, Span, UnknownColumn, suggest_name
 from cepheid.graph.operators.window_join import JoinCell
+from cepheid.language.expressions.struct_fields import is_field, put_fields
 from cepheid.language.parsing.places import span_of
 from cepheid.language.relations.conditions import suffix_name
 from cepheid.language.streams.stream_layout import StreamLayout
@@ -24,13 +26,22 @@ Output = tuple[str, exp.Expr]
 @dataclass
 class JoinedColumns:
     """layouts: the inputs in the order of FROM; what: the join, for messages; read: the cell of a column of an
-    input."""
+    input; read_field: that of a field of one, if it need not be taken out of the whole column afterwards."""
 
     layouts: list[StreamLayout]
     what: str
     at: Span | None
     read: Callable[[int, str], JoinCell]
+    read_field: Callable[[int, exp.Expr], JoinCell] | None = None
     cells: dict[str, JoinCell] = field(default_factory=dict)
+
+    def put_fields(self, query: exp.Select) -> None:
+        """Tell fields of structs from columns of inputs, in the query itself."""
+
+        def schema_of(qualifier: str) -> pa.Schema | None:
+            return next((found for layout in self.layouts if (found := layout.schema_of(qualifier)) is not None), None)
+
+        put_fields(query, schema_of, [layout.schema for layout in self.layouts])
 
     def refuse_parts(self, query: exp.Select) -> None:
         """What a SELECT over the join cannot have."""
@@ -72,6 +83,8 @@ class JoinedColumns:
                 raise NotSupportedYet(
                     f'"{node.sql()}" over {self.what}', span=span_of(node) or self.at, hint=SUBQUERY_HINT
                 )
+            if isinstance(node, exp.Dot) and self.read_field is not None and is_field(node):
+                return self._field_cell(node, self.read_field)
             if not isinstance(node, exp.Column):
                 return node
             number = self.owner(node)
@@ -108,6 +121,14 @@ class JoinedColumns:
 
     def owners(self, expression: exp.Expr) -> set[int]:
         return {self.owner(column) for column in expression.find_all(exp.Column)}
+
+    def _field_cell(self, field: exp.Dot, read: Callable[[int, exp.Expr], JoinCell]) -> exp.Column:
+        (number,) = self.owners(field)
+        cell = read(number, field)
+        self.cells[cell.name] = cell
+        column = exp.column(cell.name, quoted=True)
+        column.this.meta.update(field.expression.meta)
+        return column
 
     def _cell(self, number: int, name: str) -> exp.Column:
         cell = self.read(number, name)

@@ -19,7 +19,9 @@ from cepheid.graph.operators.project import event_layout
 from cepheid.graph.query_graph import QueryGraph
 from cepheid.kernel.columns import kind_of
 from cepheid.language.expressions.bind_order import list_times, plain_column
+from cepheid.language.expressions.decimals import exact_key, key_type
 from cepheid.language.expressions.host_types import HostTypes
+from cepheid.language.expressions.struct_fields import find_fields
 from cepheid.language.parsing.places import span_of
 from cepheid.language.parsing.syntax import StreamWindowClause
 from cepheid.language.relations.sql_values import read_value
@@ -50,6 +52,7 @@ class StreamLayout:
     describe: HostTypes
     prefix: str = ""
     places: dict[str, tuple[Scalar, pa.DataType]] = field(default_factory=dict)  # layout -> (value, type)
+    decimal_keys: dict[str, pa.DataType] = field(default_factory=dict)  # place of a key -> what it stands for
 
     # --- names -------------------------------------------------------------------------------------------
     def owns(self, column: exp.Column) -> bool:
@@ -58,6 +61,9 @@ class StreamLayout:
 
     def names(self) -> set[str]:
         return {self.name.lower()} if self.name else {self.label.lower()}
+
+    def schema_of(self, qualifier: str) -> pa.Schema | None:
+        return self.schema if qualifier.lower() in self.names() else None
 
     def find_name(self, written: str) -> str | None:
         if written in self.schema.names:
@@ -70,6 +76,7 @@ class StreamLayout:
 
     def spell(self, expression: exp.Expr) -> exp.Expr:
         """The expression with columns as the stream spells them, without qualifiers."""
+        expression = find_fields(expression, self.schema_of, [self.schema])
         for column in expression.find_all(exp.Column):
             if column.db:
                 raise NotSupportedYet(
@@ -165,10 +172,19 @@ class StreamLayout:
         """PARTITION BY or GROUP BY columns at `stem`0, `stem`1, ..."""
         for number, expression in enumerate(expressions):
             arrow_type = self.put(f"{stem}{number}", expression)
+            if pa.types.is_decimal(arrow_type):
+                self._hold_exactly(f"{stem}{number}")
+                continue
             if kind_of(arrow_type) is None:
                 raise NotSupportedYet(
                     f"{clause} a column of type {arrow_type}", span=span_of(expression), hint="cast it in a subquery"
                 )
+
+    def _hold_exactly(self, place: str) -> None:
+        """Put what is equal exactly where decimals are in their place; `read_key` makes decimals of it."""
+        value, arrow_type = self.places[place]
+        self.places[place] = (exact_key(value, arrow_type), key_type(arrow_type))
+        self.decimal_keys[place] = arrow_type
 
     def types(self) -> dict[str, pa.DataType]:
         return {place: arrow_type for place, (_, arrow_type) in self.places.items()}

@@ -103,8 +103,8 @@ def add_overs(binder: QueryBinder, query: exp.Expr) -> BoundTable | None:
     for over in group_overs(bare, calls):
         layout_node, node, schema = bind_over(over, table.label, name, schema, binder.describe)
         vertex = binder.add(node, binder.add(layout_node, vertex))
-        for call, output in zip(over.calls, over.outputs, strict=True):
-            _put_in_place(call, output, bare)
+        for call, answer in zip(over.calls, over.answers, strict=True):
+            _put_in_place(call, answer, bare)
     for part in ("where", "windows"):
         bare.set(part, None)
     if any(item.is_star for item in bare.expressions):
@@ -131,11 +131,10 @@ def _has_modifiers(query: exp.Union) -> bool:
     )
 
 
-def _put_in_place(call: exp.Window, output: str, select: exp.Select) -> None:
+def _put_in_place(call: exp.Window, answer: exp.Expr, select: exp.Select) -> None:
     """Read a column instead of what stands with OVER; an output keeps the name that it would have."""
-    column = exp.column(output, quoted=True)
     if call.parent is select:
         number = next(number for number, item in enumerate(select.expressions) if item is call)
-        call.replace(exp.alias_(column, f"_col{number}", quoted=True))
+        call.replace(exp.alias_(answer, f"_col{number}", quoted=True))
     else:
-        call.replace(column)
+        call.replace(answer)

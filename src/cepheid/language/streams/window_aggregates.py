@@ -23,21 +23,21 @@ from cepheid.kernel.columns import kind_of
 from cepheid.kernel.expression import Kind
 from cepheid.kernel.window import WindowedAggregate
 from cepheid.language.expressions.aggregates import OTHERS, find_definition, only_where, suggest_number
+from cepheid.language.expressions.decimals import fits_whole, has_exact_mean, write_whole
 from cepheid.language.parsing.places import span_of
 from cepheid.language.streams.stream_layout import StreamLayout
 
-WIDEST_DECIMAL = 18  # digits that surely fit 64 bits
 ARGUMENTS_HINT = "see docs/reference/windows.md for the aggregates of windows"
 
 
 @dataclass(frozen=True, slots=True)
 class BoundAggregate:
-    """A aggregate and the Arrow type of its answer; scale: the answer is a decimal of so many digits behind the point,
-    told as a whole number of its last digits."""
+    """An aggregate and the Arrow type of its answer; decimal: what the answer, a whole number of last digits, has to be
+    made again (`put_scale_back`)."""
 
     aggregate: WindowedAggregate
     type: pa.DataType
-    scale: int = 0
+    decimal: pa.DataType | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +80,21 @@ def bind_windowed_aggregate(
     if condition is not None:
         written = _filter(written, condition)
     return _bind(written, layout)
+
+
+def split_mean(node: exp.Expr, layout: StreamLayout) -> tuple[exp.Expr, exp.Expr, pa.DataType] | None:
+    """avg of decimals on Spark, which is a decimal: the sum and the count it is made of, and the type of values."""
+    call = node.this if isinstance(node, exp.Filter) else node
+    if layout.describe.dialect != "spark" or type(call) is not exp.Avg or isinstance(call.this, exp.Distinct):
+        return None
+    _, given = layout.read(call.this)
+    if not fits_whole(given) or not has_exact_mean(given):
+        return None
+    parts: list[exp.Expr] = []
+    for made in (exp.Sum(this=call.this.copy()), exp.Count(this=call.this.copy())):
+        made.meta.update(call.meta)
+        parts.append(exp.Filter(this=made, expression=node.expression.copy()) if call is not node else made)
+    return parts[0], parts[1], given
 
 
 # --- what is written --------------------------------------------------------------------------------------
@@ -201,9 +216,9 @@ def _filter(written: _Written, condition: exp.Expr) -> _Written:
 def _bind(written: _Written, layout: StreamLayout) -> BoundAggregate:
     if written.argument is None:
         return BoundAggregate(WindowedAggregate(function="count"), pa.int64())
-    scale = 0
+    decimal = None
     if _gives_decimals(written):
-        written, scale = _scale_decimals(written, layout)
+        written, decimal = _scale_decimals(written, layout)
     assert written.argument is not None, "it had one"
     column, arrow_type = _read_argument(written.argument, written, layout)
     _check_type(written, arrow_type)
@@ -218,30 +233,32 @@ def _bind(written: _Written, layout: StreamLayout) -> BoundAggregate:
         by_kind=None if by_type is None else _kind_of(by_type),
         parameter=_read_parameter(written),
     )
-    return BoundAggregate(aggregate, type_of_windowed(aggregate, layout.types()), scale)
+    return BoundAggregate(aggregate, type_of_windowed(aggregate, layout.types()), decimal)
 
 
-def _scale_decimals(written: _Written, layout: StreamLayout) -> tuple[_Written, int]:
-    """Decimals that fit 64 bits are computed as whole numbers, which is exact; gives how many digits to put back."""
+def _scale_decimals(written: _Written, layout: StreamLayout) -> tuple[_Written, pa.DataType | None]:
+    """Decimals that fit 64 bits are computed as whole numbers, which is exact; gives the type of the answer."""
     assert written.argument is not None, "count(*) has no argument"
     _, arrow_type = layout.read(written.argument)
-    if not pa.types.is_decimal(arrow_type) or arrow_type.precision > WIDEST_DECIMAL or arrow_type.scale < 0:
-        return written, 0
-    factor = exp.Literal.number(str(10**arrow_type.scale))
-    whole = exp.cast(exp.Mul(this=exp.paren(written.argument.copy()), expression=factor), "BIGINT")
-    return replace(written, argument=whole), arrow_type.scale
+    if not fits_whole(arrow_type):
+        return written, None
+    if _is_of_literals(written.argument, layout):
+        return written, None
+    whole = replace(written, argument=write_whole(written.argument, arrow_type))
+    return whole, find_aggregate(written.function).type_of_answer(arrow_type)
+
+
+def _is_of_literals(argument: exp.Expr, layout: StreamLayout) -> bool:
+    """Did only literals bring the decimals in?  In Trino's dialect `x * 1.1` is meant as a double."""
+    if layout.describe.dialect == "spark":
+        return False
+    return not any(pa.types.is_decimal(layout.read(column)[1]) for column in argument.find_all(exp.Column))
 
 
 def _gives_decimals(written: _Written) -> bool:
     """Is the answer for decimals a decimal?"""
     definition = find_aggregate(written.function)
     return definition.gives in ("value", "sum") and not definition.gives_list
-
-
-def put_scale_back(answer: exp.Expr, scale: int) -> exp.Expr:
-    """The decimal that was computed as a whole number."""
-    unit = exp.cast(exp.Literal.number(f"0.{'0' * (scale - 1)}1"), f"DECIMAL({scale + 1}, {scale})")
-    return exp.Mul(this=exp.cast(answer, "DECIMAL(19, 0)"), expression=unit)
 
 
 def _bind_python(
@@ -266,10 +283,8 @@ def _bind_python(
 
 def _read_argument(argument: exp.Expr, written: _Written, layout: StreamLayout) -> tuple[str, pa.DataType]:
     column, arrow_type = layout.read(argument)
-    if pa.types.is_decimal(arrow_type):
-        columns = [layout.read(inner)[1] for inner in argument.find_all(exp.Column)]
-        if not any(pa.types.is_decimal(each) for each in columns) or not _gives_decimals(written):
-            return layout.read_double(argument)
+    if pa.types.is_decimal(arrow_type) and (_is_of_literals(argument, layout) or not _gives_decimals(written)):
+        return layout.read_double(argument)
     if written.function == "count" and kind_of(arrow_type) is None:
         return layout.read(
             only_where(exp.Not(this=exp.Is(this=argument.copy(), expression=exp.Null())), exp.Literal.number(1))
