@@ -95,7 +95,7 @@ class Shares:
                 engine.gate.see(0, [newest])
             (rows,) = engine.push([own], newest - LATENESS_US)
             self.rows.update(list_rows(rows))
-            timer = newest // 1000 + 1 if engine.is_waiting() else None
+            timer = None  # as where envelopes tell the time
             extra = {
                 "version": "v",
                 "timer": timer,
@@ -154,6 +154,15 @@ def test_each_share_says_how_many_groups_there_are_and_late_events_stay() -> Non
     _, header = load_state(engine, share.index, lambda number, _: share.blobs[number])
     assert read_stage(header["stage"]).key_groups == 32
     assert [len(pa.ipc.open_stream(blob).read_all()) for blob in share.late.values()] == [4]
+
+
+def test_a_state_that_waits_for_the_watermark_of_spark_is_refused() -> None:
+    program = make_program(TEXTS["absence"])
+    shares = Shares(program, Cut(64, 2))
+    shares.push(make_batch(program, 0, 80, seed=1))
+    shares.stored = {label: replace(share, timer=5) for label, share in shares.stored.items()}
+    with pytest.raises(NotSupportedYet, match="waits for Spark's watermark"):
+        shares.move(Cut(64, 4))
 
 
 def test_what_is_not_of_these_partitions_is_refused() -> None:
