@@ -52,8 +52,8 @@ bench: setup ## Measure everything, beside baselines of the same run
 	$(BIN)/cepheid bench spark
 	$(BIN)/cepheid bench prediction
 
-soak: setup ## Applications on Spark, killed 30 times, and their Kafka broker: what they write is the batch answer (20 minutes)
-	CEPHEID_KILLS=30 $(BIN)/pytest tests/spark/test_application_process.py
+soak: setup ## Applications on Spark and their Kafka broker killed, checkpoints moved, a full disk: always the batch answer (an hour)
+	CEPHEID_KILLS=30 $(BIN)/pytest tests/spark/test_application_process.py tests/spark/test_checkpoint_soak.py
 	CEPHEID_COLD=1 $(BIN)/pytest tests/spark/test_standalone_cluster.py
 
 golden: setup ## Write what golden tests find as what they expect; read the difference before you keep it

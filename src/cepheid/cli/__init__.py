@@ -9,9 +9,11 @@ import typer
 from cepheid import __version__
 from cepheid.cli.bench import bench
 from cepheid.cli.calibrate import calibrate
+from cepheid.cli.checkpoint import checkpoint
 from cepheid.cli.demo import demo
 from cepheid.cli.doctor import doctor
 from cepheid.cli.explain import explain
+from cepheid.cli.repartition import repartition
 from cepheid.cli.run import run
 from cepheid.cli.simulate import simulate
 from cepheid.cli.sql import sql
@@ -41,4 +43,6 @@ app.command()(explain)
 app.command()(simulate)
 app.command()(calibrate)
 app.add_typer(bench, name="bench")
+app.command()(repartition)
+app.add_typer(checkpoint, name="checkpoint")
 app.command()(doctor)

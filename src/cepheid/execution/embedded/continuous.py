@@ -20,6 +20,7 @@ import pyarrow as pa
 from cepheid.collector import collecting_later
 from cepheid.errors import EmptyStateWarning, InvalidInput
 from cepheid.event_time import in_microseconds, read_moment
+from cepheid.execution.embedded.engine_feed import EngineFeed
 from cepheid.execution.embedded.feed import Feed
 from cepheid.execution.embedded.saved_state import (
     OnChange,
@@ -136,6 +137,10 @@ class ContinuousQuery:
             [SavedEngine(*run.write_state()) for run in self._host.list_engines()],
             self._host.save_streams(),
         )
+
+    def list_engines(self) -> list[EngineFeed]:
+        """For other hosts, which split what the engines know: each once."""
+        return [feed for feed in self._host.list_engines() if isinstance(feed, EngineFeed)]
 
     def late_events(self) -> pa.Table:
         """Events that came after the horizon had passed them, with the columns that the query reads.

@@ -179,6 +179,21 @@ class EngineFeed:
         self.engine.counts = Counts(**{**header["counts"], "held": held, "kept": kept})
         self.engine.gate.newest, self.floor = [list(each) for each in header["newest"]], header["floor"]
 
+    @property
+    def waiting(self) -> pa.Table | None:
+        """Rows that wait to be read in order, with their places; None: they need not wait here."""
+        return None if self._queue is None else self._queue.waiting
+
+    def take_part(self, whole: EngineFeed, kept: KeptEvents, waiting: pa.Table | None) -> None:
+        """Go on with a share of the keys of another feed of the same vertices; waiting: the rows of its queue."""
+        assert whole._owed is None, "rows that are owed were paid by the last push"
+        self.engine.restore(kept)
+        self.engine.gate.newest = [list(each) for each in whole.engine.gate.newest]
+        self.floor = whole.floor
+        if self._queue is not None:
+            assert waiting is not None, "the same vertices have the same queues"
+            self._queue.waiting = waiting
+
     def _take_waiting(self, waiting: pa.Table, stored: Mapping[str, str]) -> None:
         """Rows that waited to be read in order; cells may have other names now."""
         names = {meaning: name for name, meaning in self._cells.items()}

@@ -69,8 +69,10 @@ class Failing(Protocol):
 class RunningQuery:
     """start: again, from its checkpoint.  sink: None for what sets dead letters apart."""
 
-    def __init__(self, name: str, start: Callable[[], StreamingQuery], sink: Failing | None) -> None:
-        self.name, self.sink = name, sink
+    def __init__(
+        self, name: str, start: Callable[[], StreamingQuery], sink: Failing | None, checkpoint: str | None = None
+    ) -> None:
+        self.name, self.sink, self.checkpoint = name, sink, checkpoint
         self.progress = ProgressReader(name, is_dead=sink is None)
         self._start, self._starts = start, 1
         self.query = start()
@@ -84,7 +86,7 @@ class RunningQuery:
             return None
         if self.sink is not None and self.sink.failure is not None:
             return self.sink.failure
-        return tell_failure(self.name, str(problem), log)
+        return tell_failure(self.name, str(problem), log, self.checkpoint)
 
     @property
     def may_start_again(self) -> bool:
@@ -225,7 +227,7 @@ def _start_query(
     sink = AttachedSink(open_spark_sink(text, query.name, application.path.parent), query.name, _show_sink(text))
     place = f"{find_checkpoint(application)}/queries/{query.name}"
     writer = sink.attach(rows.observe(ROWS, F.count(F.lit(1)).alias("count")))
-    return RunningQuery(query.name, lambda: _start(writer, application, query.name, place, options), sink)
+    return RunningQuery(query.name, lambda: _start(writer, application, query.name, place, options), sink, place)
 
 
 def _start_dead_letters(application: Application, name: str, misfits: DataFrame, options: RunOptions) -> RunningQuery:
@@ -236,7 +238,7 @@ def _start_dead_letters(application: Application, name: str, misfits: DataFrame,
     counted = misfits.observe(ROWS, F.count(F.lit(1)).alias("count"))
     writer = counted.writeStream.format("parquet").option("path", target)
     title, checkpoint = f"dead letters of {name}", f"{home}/_checkpoint"
-    return RunningQuery(name, lambda: _start(writer, application, title, checkpoint, options), None)
+    return RunningQuery(name, lambda: _start(writer, application, title, checkpoint, options), None, checkpoint)
 
 
 def _start(
@@ -250,7 +252,7 @@ def _start(
     try:
         return writer.start()
     except PySparkException as problem:
-        raise tell_failure(name, str(problem), options.log) from None
+        raise tell_failure(name, str(problem), options.log, checkpoint) from None
 
 
 def _show_sink(text: str) -> str:

@@ -24,6 +24,7 @@ from cepheid.execution.spark.direct_ingest import DirectInput, find_direct_strea
 from cepheid.execution.spark.engine_stage import Stage, record_stage, run_stateful, union_all, with_watermark
 from cepheid.execution.spark.envelopes import ENVELOPE_SCHEMA, Packing, make_packer
 from cepheid.execution.spark.schemas import arrow_schema, number_columns, quote_name
+from cepheid.execution.spark.stage_program import StageProgram, take_below, write_program
 from cepheid.execution.spark.watermarks import read_delay
 from cepheid.graph.column_origin import trace_columns
 from cepheid.graph.node import EngineNode
@@ -93,15 +94,15 @@ def run_chain_on_stream(
             names = stream.open_names(frames[name].sparkSession)
             envelopes = with_watermark(names.mapInArrow(reader, ENVELOPE_SCHEMA), task.lateness_us)
         packed.append(envelopes)
-    stage = Stage(vertex, task.record, task.clock, task.open_query().schema)
+    lower, clock = task.placed.graph, int(task.clock)
+    program = StageProgram("chain", lower, vertex, task.schemas, (task.lateness_us,), clock, tuple(task.times))
+    stage = Stage(vertex, task.record, task.clock, task.open_query().schema, write_program(program))
     return run_stateful(union_all(packed), ChainProcessor(task), stage)
 
 
 def _take_below(graph: QueryGraph, vertex: str) -> QueryGraph:
     """A vertex and what feeds it, as a query of its own."""
-    below = graph.reach(vertex, graph.inputs)
-    edges = tuple(edge for edge in graph.edges if edge.target in below)
-    lower, _ = QueryGraph({name: graph.vertices[name] for name in below}, edges).add(Sink(), [vertex])
+    lower, _ = take_below(graph, vertex).add(Sink(), [vertex])
     return lower
 
 

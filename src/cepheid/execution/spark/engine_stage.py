@@ -34,6 +34,7 @@ from cepheid.execution.spark.processor import COUNTED, OUTPUT_SCHEMA, EngineProc
 from cepheid.execution.spark.query_start import mark_stage, watch_starts
 from cepheid.execution.spark.rejections import watch_rejections
 from cepheid.execution.spark.schemas import arrow_schema, number_columns
+from cepheid.execution.spark.stage_program import StageProgram, take_below, write_program
 from cepheid.execution.spark.stage_record import StageRecord
 from cepheid.execution.spark.watermarks import WATERMARK, read_delay
 from cepheid.execution.spark.worker_python import check_driver_python, runs_here
@@ -148,7 +149,9 @@ def run_engines_on_stream(
         packed, clock = _read_all(node, inputs, direct, delays_us, groups), find_clock(inputs, [])
     else:
         packed, clock = _pack_all(node, inputs, schemas, groups), find_clock(inputs, inputs)
-    stage = Stage(vertex, record_stage(graph, vertex, groups, session), clock, cells)
+    by_number = {str(port): schema for port, schema in enumerate(schemas)}
+    program = StageProgram("engine", take_below(graph, vertex), vertex, by_number, tuple(delays_us), int(clock))
+    stage = Stage(vertex, record_stage(graph, vertex, groups, session), clock, cells, write_program(program))
     identity = identify_engine(graph, [vertex])
     task = EngineTask(node, schemas, delays_us, identity, name_columns(graph, vertex), stage.record, clock)
     settled = {name: max(delays_us) // 1000 for name in find_settled_times(graph, vertex)}
@@ -162,12 +165,14 @@ def record_stage(graph: QueryGraph, vertex: str, groups: int, session: Mapping[s
 
 @dataclass(frozen=True)
 class Stage:
-    """A stateful vertex on a stream: what the checkpoint keeps of it, how it knows the time, what comes out."""
+    """A stateful vertex on a stream: what the checkpoint keeps of it, how it knows the time, what comes out; program:
+    what it computes (stage_program.py), so that its state can be moved."""
 
     vertex: str
     record: StageRecord
     clock: Clock
     cells: pa.Schema
+    program: str = ""
 
 
 def run_stateful(
@@ -180,7 +185,7 @@ def run_stateful(
     counted = answers.observe(
         name_counts(f"cepheid {stage.vertex} {stage.record.digest}"), *(F.sum(each).alias(each) for each in COUNTED)
     )
-    marked = counted.select(mark_stage(F.col("payload"), stage.record, stage.clock))
+    marked = counted.select(mark_stage(F.col("payload"), stage.record, stage.clock, stage.program))
     schema = from_arrow_schema(stage.cells)
     for field in schema.fields:
         if settled and field.name in settled and isinstance(field.dataType, TimestampType):

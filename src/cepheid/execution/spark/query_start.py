@@ -17,16 +17,19 @@ from __future__ import annotations
 import inspect
 import json
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import wraps
+from pathlib import Path
 from typing import Any
 
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-from cepheid.errors import InvalidInput, NotSupportedYet, SnapshotMismatch
+from cepheid.errors import InvalidInput, NotSupportedYet, RunFailed, SnapshotMismatch
+from cepheid.execution.spark.checkpoint_files.damage import refuse_damaged
+from cepheid.execution.spark.checkpoint_files.layout import Checkpoint
 from cepheid.execution.spark.clock import Clock
 from cepheid.execution.spark.connect_plans import (
     connect_writer,
@@ -52,6 +55,7 @@ PARTITIONS = "spark.sql.shuffle.partitions"
 EMPTY_BATCHES = "spark.sql.streaming.noDataMicroBatches.enabled"
 MARK = "cepheid"
 CLOCK = "cepheid clock"
+PROGRAM = "cepheid program"
 STATEFUL = {"TransformWithStateInPySpark", "TransformWithStateInPandas"}  # as Spark 4.0 calls it
 STATELESS = {"Project", "Filter", "SubqueryAlias", "View", "MapInArrow", "MapInPandas", "Union", "Generate"} | {
     "CollectMetrics",
@@ -67,9 +71,10 @@ FORMAT = 2  # of what the stages keep: 1 had an engine for each key group
 _starting = threading.RLock()  # one at a time: the settings are the session's while a query starts
 
 
-def mark_stage(column: Column, record: StageRecord, clock: Clock) -> Column:
-    """A column above the stage that carries its record, which stays in every plan made of it."""
-    return column.alias(MARK, metadata={MARK: record.as_dict(), CLOCK: int(clock)})
+def mark_stage(column: Column, record: StageRecord, clock: Clock, program: str = "") -> Column:
+    """A column above the stage that carries its record, which stays in every plan made of it; program: what the stage
+    computes (stage_program.py)."""
+    return column.alias(MARK, metadata={MARK: record.as_dict(), CLOCK: int(clock), PROGRAM: program})
 
 
 def watch_starts(spark: SparkSession) -> None:
@@ -93,7 +98,9 @@ def _wrap_start(original: Callable[..., Any]) -> Callable[..., Any]:
         bound = inspect.signature(original).bind(self, *given, **named).arguments
         asked = {"queryname": bound.get("queryName"), **bound.get("options", {})}
         options = {key.lower(): str(value) for key, value in asked.items() if value is not None}
-        _check_checkpoint(spark, {**_read_options(self._jwrite), **options}, stages)
+        given_path = {} if bound.get("path") is None else {"path": str(bound["path"])}
+        told = {**_read_options(self._jwrite), **options, **given_path}
+        _check_checkpoint(spark, told, stages, _find_programs(plan))
         with _settings_of_ours(spark, choose_settings(spark, plan, stages)):
             return original(self, *given, **named)
 
@@ -138,6 +145,12 @@ def _comes_from_us(frame: DataFrame) -> bool:
 def find_stages(plan: Any) -> list[StageRecord]:
     """The records of our stages in a plan of the JVM, in the order in which Spark numbers them."""
     return [read_stage(metadata[MARK]) for metadata in _find_marks(plan)]
+
+
+def _find_programs(plan: Any) -> list[Any]:
+    """What the stages compute, in the same order; None: of this kind it is not known."""
+    texts = [metadata.get(PROGRAM) for metadata in _find_marks(plan)]
+    return [json.loads(text) if text else None for text in texts]
 
 
 def _find_marks(plan: Any) -> list[dict[str, Any]]:
@@ -197,15 +210,20 @@ def find_checkpoint(options: dict[str, str], default: str | None) -> str | None:
     return None
 
 
-def _check_checkpoint(spark: SparkSession, options: dict[str, str], stages: list[StageRecord]) -> None:
+def _check_checkpoint(
+    spark: SparkSession, options: dict[str, str], stages: list[StageRecord], programs: list[Any]
+) -> None:
     """Refuse what does not belong to the checkpoint; write down what a new one belongs to."""
     place = find_checkpoint(options, spark.conf.get("spark.sql.streaming.checkpointLocation", None))
     if place is None:
         return
     files = CheckpointFiles(spark, place)
     if not files.has_batches():  # nothing ever ran: whatever was meant to does not count
-        files.write(json.dumps({"format": FORMAT, "stages": [stage.as_dict() for stage in stages]}))
+        files.write(write_stages(stages, programs, options.get("path")))
         return
+    local = files.find_local()
+    if local is not None:
+        refuse_damaged(Checkpoint(local))
     text = files.read()
     if text is None:  # it was started where we could not see it: the first batch will ask
         return
@@ -216,6 +234,16 @@ def _check_checkpoint(spark: SparkSession, options: dict[str, str], stages: list
             hint=f"finish it with that version, {NEW_PLACE}",
         )
     check_stages([read_stage(stage) for stage in stored["stages"]], stages, f'the checkpoint "{place}"')
+    records = [read_stage(stage) for stage in stored["stages"]]
+    renewed = write_stages(records, programs, options.get("path"))
+    if json.loads(renewed) != stored:  # by a version that wrote it otherwise, or the sink is in another place
+        files.write(renewed)
+
+
+def write_stages(stages: Sequence[StageRecord], programs: Sequence[Any], path: str | None) -> str:
+    """What RECORD_FILE holds.  path: where the sink writes to, if it was told."""
+    records = [stage.as_dict() for stage in stages]
+    return json.dumps({"format": FORMAT, "stages": records, "programs": programs, "path": path})
 
 
 class CheckpointFiles:
@@ -227,6 +255,11 @@ class CheckpointFiles:
         self._root = self._jvm.org.apache.hadoop.fs.Path(place)
         self._record = self._jvm.org.apache.hadoop.fs.Path(self._root, RECORD_FILE)
         self._system = self._root.getFileSystem(spark._jsparkSession.sessionState().newHadoopConf())
+
+    def find_local(self) -> Path | None:
+        """The folder, if it is one of this machine."""
+        whole = self._system.makeQualified(self._root).toUri()
+        return Path(str(whole.getPath())) if str(whole.getScheme()) == "file" else None
 
     def has_batches(self) -> bool:
         offsets = self._jvm.org.apache.hadoop.fs.Path(self._root, "offsets")
@@ -249,11 +282,15 @@ class CheckpointFiles:
             stream.close()
 
     def write(self, text: str) -> None:
-        stream = self._system.create(self._record, True)
         try:
-            stream.write(text.encode())
-        finally:
-            stream.close()
+            stream = self._system.create(self._record, True)
+            try:
+                stream.write(text.encode())
+            finally:
+                stream.close()
+        except Py4JJavaError as problem:
+            told = f'the checkpoint cannot be written: "{self._record}", {problem.java_exception}'
+            raise RunFailed(told, hint="is there room, and may it be written? Make room, and start again") from None
 
 
 def choose_settings(spark: SparkSession, plan: Any, stages: list[StageRecord]) -> dict[str, str]:

@@ -53,7 +53,7 @@ def check_stages(stored: Sequence[StageRecord], asked: Sequence[StageRecord], pl
                 f"{place} was written with {before.key_groups} key groups, and this query has {now.key_groups}: "
                 "its state would not be found",
                 hint=f"give key_groups={before.key_groups} to cep.sql (or set CEPHEID_KEY_GROUPS={before.key_groups}), "
-                + NEW_PLACE,
+                f"change the checkpoint with cepheid repartition CHECKPOINT --groups {now.key_groups}, {NEW_PLACE}",
             )
 
 
