@@ -26,7 +26,15 @@ compile_engine()
 """
 
 
-LONGEST = ("test_application_process", "test_golden_on_spark", "test_windows_on_spark")
+LONGEST = (
+    "test_application_process",
+    "test_golden_on_spark",
+    "test_windows_on_spark",
+    "test_live_session",
+    "test_standalone_cluster",
+    "test_kafka",
+    "test_checkpoint_care",
+)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

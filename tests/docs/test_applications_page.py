@@ -15,7 +15,7 @@ PAGE = (ROOT / "docs" / "reference" / "applications-on-spark.md").read_text()
 
 
 def test_the_application_is_read(tmp_path: Path) -> None:
-    (text,) = re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL)
+    text = re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL)[0]
     (tmp_path / "app.toml").write_text(text)
     application = read_application(tmp_path / "app.toml", ENDPOINTS)
     assert application.sources["buses"].lateness.total_seconds() == 60.0
@@ -23,7 +23,8 @@ def test_the_application_is_read(tmp_path: Path) -> None:
 
 
 def test_the_page_lists_all_kinds_in_their_order() -> None:
-    _, sources, sinks = re.split(r"^## (?:Sources|Sinks)$", PAGE, flags=re.MULTILINE)
-    for text, kinds in ((sources, STREAM_KINDS), (sinks, SPARK_SINK_KINDS)):
+    parts = re.split(r"^## (\w+)$", PAGE, flags=re.MULTILINE)[1:]
+    under = dict(zip(parts[::2], parts[1::2], strict=True))
+    for text, kinds in ((under["Sources"], STREAM_KINDS), (under["Sinks"], SPARK_SINK_KINDS)):
         listed = re.findall(r"^\| ([\w ]+) \|", text, re.MULTILINE)[1:]
         assert listed == [kind.name for kind in kinds]

@@ -106,8 +106,8 @@ def test_mistakes_are_named(session: cep.Session) -> None:
         session.apply(Deploy(name="new"))
     with pytest.raises(NotSupportedYet, match="AddMachine"):
         session.apply(AddMachine(name="vm2"))
-    with pytest.raises(NotSupportedYet, match="Spark"):
-        cep.Session(spark=object())
+    with pytest.raises(InvalidInput, match="a session on Spark needs a checkpoint"):
+        cep.Session(object())
     session.finish()
     with pytest.raises(InvalidInput, match="finished"):
         session.push(buses=events(1.0))

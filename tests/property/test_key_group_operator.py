@@ -12,6 +12,7 @@ from random import Random
 sys.path.append(str(Path(__file__).parent))  # the random queries lie beside this file
 import pyarrow as pa
 import pytest
+from case_counts import some
 from random_events import make_events, shuffle_events
 from random_row_patterns import make_row_pattern_case
 from random_sequences import make_sequence_case
@@ -120,7 +121,7 @@ def is_shared(text: str, tables: Mapping[str, pa.Table]) -> str:
 def test_whole_tables(kind: str, count: int, ways: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
     found: Counter[str] = Counter()
     wrong = []
-    for seed in range(count):
+    for seed in range(some(count)):
         text, tables = make_case(kind, seed)
         monkeypatch.setattr(engine, "MOST_AT_ONCE", (3, 16, 1_000_000)[seed % 3])
         expected = run_whole(text, tables, 1)
@@ -204,7 +205,7 @@ def test_pushes(kind: str, count: int, restless: bool, monkeypatch: pytest.Monke
     monkeypatch.setattr(engine, "SPARE_EVENTS", 0 if restless else 1_000_000)
     monkeypatch.setattr(key_group_operator, "WORTH_BALANCING", 0)
     wrong, found = [], 0
-    for seed in range(count):
+    for seed in range(some(count)):
         random = Random(seed)
         late_seconds = seed % 5
         text, tables = make_case(kind, seed)

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 sys.path.append(str(Path(__file__).parent))  # the random queries lie beside this file
+from case_counts import some
 from random_events import make_events, shuffle_events
 from random_row_patterns import SOME, RowPatternCase, make_row_pattern_case
 from ways_to_run import TooCostly, assert_one_answer, make_cutting, report_smallest
@@ -19,7 +20,7 @@ from cepheid.kernel.compiled import row_pattern as compiled
 from cepheid.kernel.reference import row_pattern as reference
 from cepheid.testing import assert_same_rows, cut_table, run_in_batches
 
-CASES = 400
+CASES = some(400)
 
 
 @pytest.fixture(autouse=True)
@@ -69,7 +70,7 @@ def test_reference_compiled_and_streaming_agree() -> None:
 @pytest.mark.usefixtures("marks_at_once")
 def test_what_a_search_remembers_changes_no_row() -> None:
     wrong = []
-    for seed in range(CASES, CASES + 150):
+    for seed in range(CASES, CASES + some(150)):
         case = make_row_pattern_case(seed)
         try:
             check_case(seed, case)

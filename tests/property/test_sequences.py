@@ -14,11 +14,12 @@ import cepheid as cep
 from cepheid.errors import PatternTooCostly
 
 sys.path.append(str(Path(__file__).parent))  # the random queries lie beside this file
+from case_counts import some
 from random_events import shuffle_events
 from random_sequences import SequenceCase, make_sequence_case
 from ways_to_run import Cutting, TooCostly, assert_one_answer, make_cutting, report_smallest, run_streaming
 
-CASES = 560
+CASES = some(560)
 CONSTRUCTS = ("+ ", "~", " | ", " & ", "[i-1]", "[..i-1]", "CONSUME", "DROP OLDEST", "TIMEOUT")
 
 

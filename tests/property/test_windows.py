@@ -9,11 +9,12 @@ from pathlib import Path
 
 sys.path.append(str(Path(__file__).parent))  # the random queries lie beside this file
 import pytest
+from case_counts import some
 from random_events import shuffle_events
 from random_windows import make_window_case
 from ways_to_run import assert_one_answer, make_cutting, report_smallest
 
-CASES = 360
+CASES = some(360)
 CONSTRUCTS = (
     "ROWS", "RANGE", "SESSION", "FROM i > 0", "UNBOUNDED", "SLIDE", "PARTITION BY", "GROUP BY", "WHERE", "ISTREAM",
     "DSTREAM", "RSTREAM", "EVERY 3 SECONDS", "EVERY 3 EVENTS", "ON EXPIRY", "ON CLOSE", "ON EVENT", "JOIN", "FULL",

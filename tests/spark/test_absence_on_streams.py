@@ -52,7 +52,7 @@ def seconds(stream: FedStream, *names: str) -> list[tuple[Any, ...]]:
 
 @pytest.mark.parametrize("text", [UNPAID, UNPAID_SEQUENCE], ids=["row pattern", "sequence"])
 @pytest.mark.parametrize("direct", [True, False], ids=["direct", "through the JVM"])
-def test_absence_is_told_when_events_of_other_keys_prove_it(
+def test_absence_is_told_when_events_of_other_keys_or_kinds_prove_it(
     spark: Any, tmp_path: Path, text: str, direct: bool
 ) -> None:
     stream = FedStream(spark, tmp_path, SCHEMA, direct)
@@ -63,6 +63,10 @@ def test_absence_is_told_when_events_of_other_keys_prove_it(
     stream.feed(events((3, 32, "paid")))
     stream.run(text, "orders", lateness=timedelta(0))
     assert seconds(stream, "id", "since") == [(1, 0.0)], "no event of key 1 came, but time went on"
+    stream.feed(events((3, 40, "placed")))
+    stream.feed(events((4, 71, "seen")))  # which no condition is about
+    stream.run(text, "orders", lateness=timedelta(0))
+    assert seconds(stream, "id", "since") == [(1, 0.0), (3, 40.0)]
     whole = pa.concat_tables([events((1, 0, "placed"), (2, 1, "placed"), (2, 20, "paid")),
                               events((3, 31, "placed"), (3, 32, "paid"))])  # fmt: skip
     assert cep.sql(text, orders=whole).num_rows == 1

@@ -84,8 +84,6 @@ def run(stream: FedStream, text: str, groups: int | None) -> None:
 def test_a_stream_that_is_moved_up_and_down_gives_the_batch_answer(
     spark: Any, tmp_path: Path, kind: str, direct: bool
 ) -> None:
-    if kind == "absence" and not direct:
-        pytest.skip("it waits for Spark's watermark, which is refused")
     text = QUERIES[kind]
     moves = [(None, None), *(SPLITS if kind == "chain" else MOVES)]
     events = make_events(900, seed=len(kind))

@@ -45,7 +45,7 @@ def test_from_topic_to_topic_over_two_runs_with_poison_and_a_partition_that_is_b
     """Partition 0 has all early events before it, so that partition 1, read as far, is an hour ahead in time."""
     kafka.make_topic("buses", 2)
     kafka.make_topic("rising", 2)
-    options = 'options = { startingOffsets = "earliest", maxOffsetsPerTrigger = 150 }\n'
+    options = 'options = { startingOffsets = "earliest", maxOffsetsPerTrigger = 300 }\n'
     path = f'path = "kafka:{kafka.servers}/buses"\n'
     query = f"[query.rising]\nsql = '''{RISING}'''\nsink = \"kafka:{kafka.servers}/rising?key=bus\"\n"
     plain = "[query.plain]\nsql = 'SELECT bus, ts, delay FROM buses WHERE delay >= 0'\nsink = \"out/plain\"\n"

@@ -17,6 +17,8 @@ import pytest
 import cepheid as cep
 from cepheid.errors import InvalidInput, NotSupportedYet, SinkFailed, SnapshotMismatch
 
+pytestmark = pytest.mark.spark
+
 PAIR = (
     "SELECT a.id, a.v AS v1, b.v AS v2 FROM PATTERN SEQ(ev a, ev b) "
     "WHERE a.id = b.id AND a.v > 80 AND b.v > 90 WITHIN INTERVAL '10' SECOND"

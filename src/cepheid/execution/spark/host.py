@@ -30,7 +30,7 @@ from cepheid.execution.spark.rejections import remember_rejections
 from cepheid.execution.spark.schemas import arrow_schema, quote_name
 from cepheid.execution.spark.session_meaning import read_meaning
 from cepheid.execution.spark.spark_sql import active_session, describe_sql, read_rules, run_query, write_spark
-from cepheid.execution.spark.watermarks import add_watermarks
+from cepheid.execution.spark.watermarks import add_watermarks, keep_above_watermark
 from cepheid.execution.spark.worker_python import own_python
 from cepheid.graph.node import EngineNode, PlanNode
 from cepheid.graph.operators import Changes, Filter, HostWindow, Project, Relation, Source, TableJoin, Union
@@ -170,7 +170,7 @@ def read_session_meaning(placed: PlacedGraph, given: SparkInputs) -> dict[str, s
 def run_relational(node: PlanNode, inputs: list[DataFrame], dialect: DialectName) -> DataFrame:
     match node:
         case Filter(predicate=predicate):
-            return inputs[0].where(F.expr(write_spark(predicate, dialect)))
+            return inputs[0].where(keep_above_watermark(F.expr(write_spark(predicate, dialect)), inputs[0]))
         case Project(columns=columns):
             return inputs[0].select(*(F.expr(write_spark(value, dialect)).alias(name) for name, value in columns))
         case Union(columns=names):

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
 from pyspark.sql.types import DataType, TimestampNTZType, TimestampType
 
 from cepheid.errors import InvalidInput, InvalidOrder, NotSupportedYet
 from cepheid.event_time import in_microseconds
+from cepheid.execution.spark.schemas import quote_name
 from cepheid.graph.column_origin import trace_columns
 from cepheid.placement.placed_graph import PlacedGraph
 from cepheid.settings import Settings
@@ -26,6 +28,18 @@ def read_delay(frame: DataFrame, column: str = "_time") -> int:
             hint='call .withWatermark("<column>", "10 seconds") on the DataFrame, or give lateness= to cep.sql',
         )
     return int(time.metadata[WATERMARK]) * 1000
+
+
+def keep_above_watermark(condition: Column, frame: DataFrame) -> Column:
+    """The same condition, of a form that Spark does not evaluate before it has looked at the time of an event.
+
+    It does with conditions that do not name the time: events that do not fulfil them would not move it, and what waits
+    for it would never be settled.
+    """
+    times = [field.name for field in frame.schema if WATERMARK in (field.metadata or {})]
+    if not frame.isStreaming or not times:
+        return condition
+    return F.greatest(condition, condition & F.col(quote_name(times[0])).isNull())
 
 
 def _check_event_time(order_type: DataType) -> None:

@@ -78,11 +78,6 @@ def recut_stage(
         )
     if not stored:
         return {}
-    if any(share.timer is not None for share in stored.values()):
-        raise NotSupportedYet(
-            "moving a state that waits for Spark's watermark to settle rows",
-            hint="let a later event settle them first, or start with a new checkpointLocation",
-        )
     present = sorted(stored, key=numbers.__getitem__)
     ordered = [stored[label] for label in present]
     if program.kind == "engine":
