@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import pytest
 
 from cepheid.errors import SnapshotMismatch
 
 pytest.importorskip("pyspark")
 
+from cepheid.execution.spark.live.session_meter import SessionMeter
 from cepheid.execution.spark.live.session_record import SessionRecord, forget_left, has_changed, read_record, renew
+from cepheid.execution.spark.live.session_rows import BatchAccount
 from cepheid.execution.spark.stage_record import StageRecord
 
 
@@ -65,3 +69,12 @@ def test_changed_is_what_would_lose_state() -> None:
     assert has_changed(record, "a", stages("x", "y", "z"), "here")
     with pytest.raises(SnapshotMismatch, match="64 key groups"):
         has_changed(record, "a", stages("x", "y", groups=32), "here")
+
+
+def test_a_stage_has_left_once_it_answered_to_that() -> None:
+    meter = SessionMeter()
+    for number, stages_seen in ((0, (0, 1)), (1, (0, 1)), (2, (0, 1, 2))):
+        meter.note(BatchAccount(number, 0.1, {stage: Counter(events=1) for stage in stages_seen}, {}))
+    assert meter.list_answered(2, 3) == {0, 1, 2}
+    assert meter.list_answered(3, 3) == set(), "what was seen before the change does not count"
+    assert meter.count().events == 7

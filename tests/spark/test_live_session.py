@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -145,6 +146,8 @@ def test_same_rows_as_here_with_the_same_changes(spark: Any, tmp_path: Path) -> 
     both.there.run()
     assert sorted(both.there.late_events("mean").toArrow().column("v").to_pylist()) == sorted(late["v"].to_pylist())
     assert both.there.late_events("other").count() == 0
+    written = sorted((tmp_path / "checkpoint" / "cepheid").glob("*.json"), key=lambda path: int(path.stem))
+    assert [len(json.loads(path.read_text())["leaving"]) for path in written] == [0, 1, 1, 0], "state that goes is gone"
 
 
 def test_changes_while_it_runs(spark: Any, tmp_path: Path) -> None:

@@ -161,17 +161,31 @@ def _percentile(seconds: list[float], percent: int) -> float:
 def measure_first(folder: Path, events: int, repeats: int) -> Rows:
     """The session is there; workers, imports and kernels of the query are not loaded yet."""
     del events
-    runs = [measure_in_new_process(time_first_batch, folder / str(run)) for run in range(repeats)]
-    spread = [round(min(runs), 2), round(max(runs), 2)]
-    return {"first batch of a session": {"s": round(statistics.median(runs), 2), "spread_s": spread}}
+    ways = {"first batch of a session": time_first_batch, "the same, a stateful operator that does nothing": time_bare}
+    runs: dict[str, list[float]] = {name: [] for name in ways}
+    for run in range(repeats):
+        for place, (name, measure) in enumerate(ways.items()):
+            runs[name].append(measure_in_new_process(measure, folder / f"{run}-{place}"))
+    return {
+        name: {"s": round(statistics.median(found), 2), "spread_s": [round(min(found), 2), round(max(found), 2)]}
+        for name, found in runs.items()
+    }
 
 
 def time_first_batch(folder: Path) -> float:
     """From the text of a query to the end of its first batch, of 10,000 events."""
+    return _time_first(folder, _cepheid)
+
+
+def time_bare(folder: Path) -> float:
+    return _time_first(folder, partial(_by_hand, "nothing"))
+
+
+def _time_first(folder: Path, make: Make) -> float:
     folder.mkdir(parents=True)
     spark = build_session("cepheid bench", quiet_log=folder / "spark.log")
     begin = time.perf_counter()
-    run_batches(spark, folder, [generate_events(SMALL)], _cepheid)
+    run_batches(spark, folder, [generate_events(SMALL)], make)
     seconds = time.perf_counter() - begin
     spark.stop()
     return seconds

@@ -52,7 +52,7 @@ from cepheid.execution.spark.live.session_files import SessionFiles
 from cepheid.execution.spark.live.session_ingest import Leaving, read_sources
 from cepheid.execution.spark.live.session_meter import SessionMeter, measure_batches
 from cepheid.execution.spark.live.session_processor import ANSWER_SCHEMA, SessionProcessor
-from cepheid.execution.spark.live.session_record import SessionRecord, has_changed, renew
+from cepheid.execution.spark.live.session_record import SessionRecord, forget_left, has_changed, renew
 from cepheid.execution.spark.live.session_rows import BatchTaker, QueryOutput
 from cepheid.execution.spark.live.session_stage import PassTask, SessionStage, StageContext, StageTask, make_stages
 from cepheid.execution.spark.live.stateless_plan import refuse_stateful
@@ -130,6 +130,7 @@ class SparkLiveSession:
         self._lookups: dict[str, Any] = {}
         self._planned: dict[str, Planned] = {}
         self._retired: dict[str, Planned] = {}
+        self._first_batch = 0  # with what is recorded
         self._running: RunningApplication | None = None
         self._options, self._trigger = RunOptions(), {}  # type: tuple[RunOptions, dict[str, Any]]
         self._changing = threading.RLock()
@@ -442,10 +443,11 @@ class SparkLiveSession:
     def _begin(self) -> None:
         batch = self._files.next_batch()
         wanted = {name: planned.records() for name, planned in self._planned.items()}
-        record = renew(replace(self._record, sources=tuple(self._streams)), wanted, batch)
+        known = forget_left(self._record, self._meter.list_answered(self._first_batch, batch))
+        record = renew(replace(known, sources=tuple(self._streams)), wanted, batch)
         taker, answers = self._assemble(record, batch)
         self._files.write(record)
-        self._record = record
+        self._record, self._first_batch = record, batch
         queries = [RunningQuery("session", lambda: self._start_stream(answers, taker), taker)]
         for name, misfits in self._misfits.items():
             queries.append(RunningQuery(name, lambda name=name, rows=misfits: self._set_apart(name, rows), None))  # type: ignore[misc]

@@ -28,6 +28,7 @@ class SessionMeter:
         self._since_s = 0.0
         self.rows: Counter[str] = Counter()
         self.recent: deque[BatchAccount] = deque(maxlen=MOST_RECENT)
+        self._last_seen: dict[int, int] = {}  # by stage, the last batch that it answered in
 
     def watch(self, stages_of: Mapping[str, Mapping[str, int]]) -> None:
         """By query and vertex, the numbers of stages, from now on."""
@@ -39,8 +40,13 @@ class SessionMeter:
             self._total.update(counted)
         self.rows.update(account.rows)
         self.recent.append(account)
+        self._last_seen.update(dict.fromkeys(account.counts, account.number))
         self._busy_s += account.seconds
         self._batches += 1
+
+    def list_answered(self, first: int, behind: int) -> set[int]:
+        """The stages that have answered in one of these batches; of one that leaves, that is its end."""
+        return {stage for stage, batch in self._last_seen.items() if first <= batch < behind}
 
     def count(self) -> Counts:
         return Counts(**{name: self._total[name] for name in COUNTED})
