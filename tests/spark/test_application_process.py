@@ -29,7 +29,7 @@ from topics import as_records, read_topic, write_records
 
 pytestmark = pytest.mark.spark
 
-KILLS = int(os.environ.get("CEPHEID_KILLS", "2"))
+KILLS = int(os.environ.get("CEPHEID_KILLS", "1"))
 PATIENCE_S = 240.0
 QUERY = """SELECT * FROM buses MATCH_RECOGNIZE (
   PARTITION BY bus ORDER BY ts MEASURES a.ts AS since, b.delay AS high

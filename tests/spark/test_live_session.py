@@ -150,6 +150,7 @@ def test_same_rows_as_here_with_the_same_changes(spark: Any, tmp_path: Path) -> 
     assert [len(json.loads(path.read_text())["leaving"]) for path in written] == [0, 1, 1, 0], "state that goes is gone"
 
 
+@pytest.mark.essential
 def test_changes_while_it_runs(spark: Any, tmp_path: Path) -> None:
     both = Both(spark, tmp_path)
     both.deploy("mean", MEAN)
