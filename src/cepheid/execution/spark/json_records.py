@@ -125,9 +125,10 @@ def _find_candidates(records: list[bytes | None]) -> list[int]:
     values = pa.array(records, pa.binary())
     closed = pc.and_(pc.starts_with(values, b"{"), pc.ends_with(values, b"}"))
     single = pc.invert(pc.match_substring_regex(values, SECOND_VALUE))
-    is_plain = pc.fill_null(pc.and_(closed, single), False).to_pylist()
-    if all(is_plain):
+    are_plain = pc.fill_null(pc.and_(closed, single), False)
+    if pc.all(are_plain, min_count=0).as_py():
         return list(range(len(records)))
+    is_plain = are_plain.to_pylist()
     return [
         place
         for place, (record, plain) in enumerate(zip(records, is_plain, strict=True))
