@@ -6,12 +6,13 @@ import json
 import logging
 import signal
 import threading
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 
-from cepheid.errors import InvalidInput
+from cepheid.errors import InvalidInput, RunFailed
 
 if TYPE_CHECKING:
     from cepheid.application import Application
@@ -25,6 +26,8 @@ def run_on_spark(application: Application, once: bool, as_json: bool) -> dict[st
     from cepheid.extras import require_extra
 
     require_extra("spark")  # so it is imported afterwards
+    from py4j.protocol import Py4JError
+
     from cepheid.execution.spark.application import start_session
 
     stopped = threading.Event()
@@ -36,12 +39,15 @@ def run_on_spark(application: Application, once: bool, as_json: bool) -> dict[st
     try:
         return _watch(spark, application, once, as_json, log, stopped)
     finally:
-        spark.stop()
+        with suppress(Py4JError, ConnectionError):  # it has gone already
+            spark.stop()
 
 
 def _watch(
     spark: Any, application: Application, once: bool, as_json: bool, log: Path, stopped: threading.Event
 ) -> dict[str, Any]:
+    from py4j.protocol import Py4JError
+
     from cepheid.execution.spark.application import RunOptions, start_application
     from cepheid.execution.spark.batch_progress import Tally
 
@@ -56,8 +62,16 @@ def _watch(
                 display.show(running.read_new(), tally)
             running.stop()
             display.show(running.read_new(), tally)
+    except (Py4JError, ConnectionError):
+        if not stopped.wait(LOOK_S):
+            raise RunFailed(
+                "Java, which runs Spark, has ended by itself", hint=f"its last words are in {log}"
+            ) from None
+        told = "Java was told to end as well: the batch that was under way is run again by the next run"
+        typer.echo(f"warning: {told}", err=True)
     finally:
-        running.stop()
+        with suppress(Py4JError, ConnectionError):
+            running.stop()
     nothing = {f"{what} of {name}": 0 for name in application.queries for what in ("events", "rows")}
     return {"late": 0, "rejected": 0, **nothing, **tally.counts}
 
