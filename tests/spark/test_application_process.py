@@ -183,6 +183,26 @@ def test_stopped_and_killed_it_writes_each_row_once(tmp_path: Path, postgres: An
 
 
 @pytest.mark.skipif(KILLS <= 2, reason="it takes long: make soak")
+def test_rows_wait_for_a_database_that_is_away_for_ten_seconds(tmp_path: Path, postgres: Any) -> None:
+    events = write_feed(tmp_path / "feed", files=40, seed=9)
+    source, query = APPLICATION.partition("[query.to_parquet]")[0], APPLICATION.partition("[query.to_postgres]")[2]
+    text = f"{source}[query.to_postgres]{query}{ON_SPARK}" % {"query": QUERY, "postgres": postgres.url, "files": 1}
+    (tmp_path / "app.toml").write_text(text)
+    running = Process(tmp_path)
+    running.await_batches(3)
+    postgres.stop()
+    time.sleep(10.0)
+    postgres.start()
+    running.await_batches(3)
+    running.process.send_signal(signal.SIGTERM)
+    code, _ = running.finish()
+    assert (code, running.read_errors()) == (0, "")
+    last = Process(tmp_path, "--once")
+    assert last.finish()[0] == 0, last.read_errors()
+    assert count_rows(read_postgres(postgres.url)) == count_rows(cep.sql(QUERY, buses=events))
+
+
+@pytest.mark.skipif(KILLS <= 2, reason="it takes long: make soak")
 def test_from_topic_to_topic_it_writes_each_row_once_though_broker_and_application_are_killed(
     tmp_path: Path, kafka: Any
 ) -> None:
