@@ -37,11 +37,15 @@ ReadTime = Callable[[bytes | None], int | None]
 class KafkaCluster:
     def __init__(self, address: KafkaAddress, patience_s: float = PATIENCE_S) -> None:
         from confluent_kafka import Consumer
-        from confluent_kafka.admin import AdminClient
 
         self._address, self._patience_s, self._ask_s = address, patience_s, min(ASK_S, patience_s)
-        self._admin = AdminClient(address.client({}, {}))
+        self._admin = self._connect()
         self._consumer = Consumer(address.client({**QUICK, "fetch.message.max.bytes": 1 << 16}, READING))
+
+    def _connect(self) -> Any:
+        from confluent_kafka.admin import AdminClient
+
+        return AdminClient(self._address.client({}, {}))
 
     def close(self) -> None:
         self._consumer.close()
@@ -87,6 +91,9 @@ class KafkaCluster:
 
     def look(self, offsets: Offsets, read_time: ReadTime) -> dict[Partition, int | None]:
         """The time of the first record at each offset, or behind it, that has one."""
+        return self._ask(lambda: self._look(offsets, read_time))
+
+    def _look(self, offsets: Offsets, read_time: ReadTime) -> dict[Partition, int | None]:
         from confluent_kafka import KafkaException, TopicPartition
 
         found: dict[Partition, int | None] = {}
@@ -123,6 +130,7 @@ class KafkaCluster:
             except KafkaException as problem:
                 self._check_patience(deadline, problem.args[0].str())
                 time.sleep(PAUSE_S)
+                self._admin = self._connect()  # an old one believes for ever in the broker that there was
 
     def _check_patience(self, deadline: float, reason: str) -> None:
         if time.monotonic() > deadline:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from functools import cache
 from typing import Any, NamedTuple
 
 from cepheid.errors import InvalidInput
@@ -64,6 +65,7 @@ def read_range(address: KafkaAddress, wanted: OffsetRange, patience_s: float = P
 
 def _find_reached(messages: list[Any], wanted: OffsetRange) -> int | None:
     """The offset behind all of them; None: there is none.  Offsets may have gaps: ends of transactions, compaction."""
+    messages = [each for each in messages if each.error() is None or each.error().code() not in list_passing()]
     for problem in [each.error() for each in messages if each.error() is not None]:
         if problem.code() != AT_END:
             told = f"{_name(wanted)} cannot be read from offset {wanted.begin} on: {problem.str()}"
@@ -73,6 +75,31 @@ def _find_reached(messages: list[Any], wanted: OffsetRange) -> int | None:
         return None
     is_end = messages[-1].error() is not None
     return int(messages[-1].offset()) + (0 if is_end else 1)
+
+
+@cache
+def list_passing() -> frozenset[int]:
+    """Codes of what passes when a broker is back: the client goes on by itself."""
+    from confluent_kafka import KafkaError
+
+    return frozenset(
+        getattr(KafkaError, name)
+        for name in (
+            "_TRANSPORT",
+            "_ALL_BROKERS_DOWN",
+            "_TIMED_OUT",
+            "_RESOLVE",
+            "_UNKNOWN_PARTITION",  # before the first answer of a broker that is starting
+            "LEADER_NOT_AVAILABLE",
+            "NOT_LEADER_FOR_PARTITION",
+            "REQUEST_TIMED_OUT",
+            "BROKER_NOT_AVAILABLE",
+            "NETWORK_EXCEPTION",
+            "FENCED_LEADER_EPOCH",
+            "UNKNOWN_LEADER_EPOCH",
+            "OFFSET_NOT_AVAILABLE",
+        )
+    )
 
 
 def _name(wanted: OffsetRange) -> str:
