@@ -162,3 +162,20 @@ def test_two_runs_of_one_application_cannot_both_write(kafka: Any) -> None:
     with pytest.raises(InvalidInput, match="another run of this application"):
         one.write(Rows(rows), BatchId("q", "a", 1))
     assert len(read_topic(kafka.servers, "shared")) == 2
+
+
+def test_a_broker_that_comes_back_again_and_again_is_asked_on(kafka: Any) -> None:
+    """Each time it leads its partitions in another epoch, which a client has to learn."""
+    address = open_topic(kafka, "outages")
+    write_records(kafka.servers, "outages", [(0, b"0"), (0, b"1"), (0, b"2")])
+    cluster = KafkaCluster(address, patience_s=30.0)
+    try:
+        for _ in range(2):
+            assert cluster.find_latest(cluster.list_partitions()) == {("outages", 0): 3}
+            read = list(read_range(address, OffsetRange("outages", 0, 0, 3)))
+            assert [value for part in read for value in part.values] == [b"0", b"1", b"2"]
+            kafka.stop()
+            kafka.start()
+        assert cluster.find_latest(cluster.list_partitions()) == {("outages", 0): 3}
+    finally:
+        cluster.close()
