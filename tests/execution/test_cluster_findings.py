@@ -18,7 +18,7 @@ from cepheid.execution.spark.cluster_session import check_reachable
 from cepheid.execution.spark.worker_needs import PythonFacts
 
 PACKAGES = {"pyarrow": "26.0.1", "numpy": "2.3.1", "numba": "0.63", "pandas": "2.3.3", "duckdb": "2.0.1"}
-EAST = Machine("east", "/work/0", "21.0.8", "4.3.0", 3.0, 5.0)
+EAST = Machine("east", "/srv/app/0", "21.0.8", "4.3.0", 3.0, 5.0)
 WORKER = PythonFacts("python3", "3.11.4", {**PACKAGES, "cepheid": None}, "east")
 HEALTHY = ClusterFacts(
     master="spark://east:7077",
@@ -29,7 +29,7 @@ HEALTHY = ClusterFacts(
     scala="2.13",
     cores=4,
     python="python3",
-    machines=(EAST, replace(EAST, folder="/work/1")),
+    machines=(EAST, replace(EAST, folder="/srv/app/1")),
     workers=(WORKER, WORKER),
     jars={"Kafka": "org.apache.spark_spark-sql-kafka-0-10_2.13-4.3.0.jar", "Delta": None},
     settings={},
