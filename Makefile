@@ -55,10 +55,10 @@ bench: setup ## Measure everything, beside baselines of the same run
 soak: setup ## Applications on Spark and their Kafka broker killed, checkpoints moved, a full disk: always the batch answer (an hour)
 	CEPHEID_KILLS=30 $(BIN)/pytest tests/spark/test_application_process.py tests/spark/test_checkpoint_soak.py
 	CEPHEID_COLD=1 $(BIN)/pytest tests/spark/test_standalone_cluster.py
-	CEPHEID_CASES=all $(BIN)/pytest $(ON_ALL_CORES) tests/property
+	CEPHEID_CASES=all $(BIN)/pytest $(ON_ALL_CORES) tests/property tests/docs/test_function_index.py
 
 golden: setup ## Write what golden tests find as what they expect; read the difference before you keep it
-	$(BIN)/pytest tests/golden --golden-update
+	$(BIN)/pytest tests/golden tests/docs/test_function_index.py --golden-update
 
 clean: ## Remove .venv and everything that tools left behind
 	rm -rf $(VENV) .venv-spark-* build dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis

@@ -43,11 +43,14 @@ if TYPE_CHECKING:
     from cepheid.lookups import Aggregate as Aggregate
     from cepheid.lookups import Database as Database
     from cepheid.lookups import Table as Table
+    from cepheid.processing_time import Clock as Clock
+    from cepheid.processing_time import ManualClock as ManualClock
     from cepheid.session import count_rejected as count_rejected
     from cepheid.session import explain as explain
     from cepheid.session import late_events as late_events
     from cepheid.session import open as open  # noqa: A004 (the name is part of the contract: cep.open)
     from cepheid.session import sql as sql
+    from cepheid.user_functions import Function as Function
 
 __version__ = "0.1.0"  # the only place that says it
 
@@ -61,6 +64,9 @@ _HOMES = {
     "Aggregate": "cepheid.lookups",
     "Database": "cepheid.lookups",
     "Table": "cepheid.lookups",
+    "Clock": "cepheid.processing_time",
+    "ManualClock": "cepheid.processing_time",
+    "Function": "cepheid.user_functions",
     "Splitter": "cepheid.execution.split",
     "register_source": "cepheid.execution.sources.kinds",
     "register_sink": "cepheid.execution.sinks.kinds",

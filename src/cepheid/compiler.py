@@ -35,16 +35,21 @@ from cepheid.graph.render_mermaid import render_mermaid
 from cepheid.graph.render_text import render_text
 from cepheid.graph.state_bounds import HOW_TO_BOUND, describe_remedy, explain_bound_of_data, explain_unbounded
 from cepheid.graph.validation import validate_graph
+from cepheid.graph.waiting import report_waiting
 from cepheid.graph.window_report import report_windows
 from cepheid.hosts import EMBEDDED, HostTraits
 from cepheid.language.binder import bind_query
 from cepheid.language.builder.parse_pattern import parse_pattern
 from cepheid.language.builder.pattern_builder import Pattern
 from cepheid.language.catalog import Catalog
+from cepheid.language.dialects.integer_meaning import settle_integers
 from cepheid.language.expressions.portable import check_portable
 from cepheid.language.parsing.doubled_quotes import check_doubled_quotes
 from cepheid.language.parsing.parser import parse_query
 from cepheid.language.parsing.syntax import ParsedQuery, SequenceClause
+from cepheid.language.parsing.written_text import dialect_of
+from cepheid.language.processing_time import read_stamps
+from cepheid.language.user_functions import name_functions
 from cepheid.placement.place_by_nature import place_by_nature
 from cepheid.placement.placed_graph import PlacedGraph
 from cepheid.rewrite.rewriter import RuleApplication, rewrite_graph
@@ -54,6 +59,9 @@ StepName = Literal["parsed", "bound", "rewritten", "placed"]
 FormatName = Literal["text", "mermaid", "json"]
 Query = str | Pattern
 COLLECTED_AFTER = 100  # queries
+HOW_TO_BOUND_RELATION = (
+    "give the streams windows, FROM s [RANGE 1 HOUR], or bound the join: y.ts BETWEEN x.ts AND x.ts + INTERVAL '1' HOUR"
+)
 
 
 @dataclass(frozen=True)
@@ -131,8 +139,11 @@ def _compile_one(name: str, query: Query, catalog: Catalog, host: HostTraits, be
         check_doubled_quotes(query, lambda: bool(spark.fold("'a''b'").as_py() == "a'b"))
     parsed = parse_query(query, dialect) if isinstance(query, str) else parse_pattern(query, catalog.schemas, dialect)
     if catalog.portable:
-        check_portable(parsed, catalog.python)
+        check_portable(parsed, {*catalog.python, *catalog.functions}, dialect_of(query))
     try:
+        parsed = name_functions(parsed, catalog.functions)
+        parsed = settle_integers(parsed, catalog, dialect_of(query))
+        parsed = read_stamps(parsed, catalog.schemas, {*catalog.lookups, *catalog.changing})
         bound = bind_query(parsed, catalog, QueryGraph(), name)
     except CepheidError as problem:
         if catalog.changing and any(f'"{column}"' in problem.message for column in CHANGE_COLUMNS):
@@ -154,14 +165,18 @@ def place_graph(graph: QueryGraph, host: HostTraits) -> PlacedGraph:
     return placed
 
 
-def check_bounded(compilation: Compilation, strict: bool, changing: Collection[str] = ()) -> None:
+def check_bounded(
+    compilation: Compilation, strict: bool, changing: Collection[str] = (), kept: Collection[str] = ()
+) -> None:
     """For a continuous query: warn if its state cannot be bounded, refuse it if strict; then also if only the data
-    bound it.  changing: streams of which any row may be taken back, however old it is."""
+    bound it.  changing: streams of which any row may be taken back, however old it is; kept: what relational parts
+    keep for ever."""
     reasons = explain_unbounded(compilation.rewritten)
     runs = explain_bound_of_data(compilation.rewritten) if strict else []
     if runs and not reasons:
         raise UnboundedState("; ".join(runs), hint=HOW_TO_BOUND)
-    how = describe_remedy(compilation.rewritten) if reasons else HOW_TO_BOUND_CHANGES
+    how = describe_remedy(compilation.rewritten) if reasons else HOW_TO_BOUND_RELATION if kept else HOW_TO_BOUND_CHANGES
+    reasons += kept
     reasons += explain_unbounded_changes(compilation.rewritten, changing)
     if not reasons:
         return
@@ -192,8 +207,13 @@ def placed_at_order(compilation: Compilation) -> Iterator[None]:
         raise
 
 
-def explain_compilation(compilation: Compilation, step: str = "rewritten", format: str = "text") -> str:  # noqa: A002 (the name is part of the contract)
-    """One step, as text, Mermaid or JSON."""
+def explain_compilation(
+    compilation: Compilation,
+    step: str = "rewritten",
+    format: str = "text",  # noqa: A002 (the name is part of the contract)
+    idle: Collection[str] = (),
+) -> str:
+    """One step, as text, Mermaid or JSON.  idle: streams that may be."""
     if step not in get_args(StepName):
         raise InvalidInput(f'there is no step "{step}"', hint=f"steps: {', '.join(get_args(StepName))}")
     if format not in get_args(FormatName):
@@ -210,7 +230,7 @@ def explain_compilation(compilation: Compilation, step: str = "rewritten", forma
         return write_json(graph, places)
     parts = [render_text(graph, places if step == "bound" else _note_columns(graph, places))]
     if step != "bound":
-        parts += [report_patterns(graph), report_windows(graph)]
+        parts += [report_patterns(graph), report_windows(graph), report_waiting(graph, idle)]
     if step == "rewritten":
         parts.append(_explain_trace(compilation))
     return "\n\n".join(part for part in parts if part)

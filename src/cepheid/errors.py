@@ -28,6 +28,7 @@ class Span:
     end: int
 
 
+LONGEST_LINE = 300
 Where = tuple[str | int, ...]  # the way to a value from the top of a file: ("query", 2, "vertices", 0, "ipe")
 
 
@@ -67,15 +68,26 @@ def draw_place(text: str, span: Span, origin: str) -> list[str]:
     line = text[line_start : line_end if line_end >= 0 else len(text)]
     number = text.count("\n", 0, start) + 1
     column = start - line_start
+    shown, place = _clip_line(line, column)
     end = min(_close_call(text, start, span.end), line_start + len(line))
-    width = max(1, end - start)
+    width = max(1, min(end - start, len(shown) - place))
     gutter = len(str(number))
-    padding = "".join("\t" if character == "\t" else " " for character in line[:column])
+    padding = "".join("\t" if character == "\t" else " " for character in shown[:place])
     return [
         f"{' ' * gutter} --> {origin}:{number}:{column + 1}",
-        f"{number} | {line}",
+        f"{number} | {shown}",
         f"{' ' * gutter} | {padding}{'^' * width}",
     ]
+
+
+def _clip_line(line: str, column: int) -> tuple[str, int]:
+    """What is shown of a line, and where the column is in that: of a very long one, what stands around it."""
+    if len(line) <= LONGEST_LINE:
+        return line, column
+    first = max(0, min(column - LONGEST_LINE // 3, len(line) - LONGEST_LINE))
+    last = first + LONGEST_LINE
+    before, after = "..." if first else "", "..." if last < len(line) else ""
+    return f"{before}{line[first:last]}{after}", column - first + len(before)
 
 
 def _close_call(text: str, start: int, end: int) -> int:
@@ -122,6 +134,15 @@ class UnknownColumn(CepheidError):
 
     def __init__(self, name: str, owner: str, known: Iterable[str], *, span: Span | None = None) -> None:
         super().__init__(f'column "{name}" does not exist in "{owner}"', span=span, hint=suggest_name(name, known))
+
+    def with_text(self, text: str, origin: str = "query") -> Self:
+        """Who writes "x" often means the text 'x', as in other languages."""
+        written = text[self.span.start : self.span.end] if self.span is not None else ""
+        if self.text is None and written.startswith('"') and self.hint and "did you mean" not in self.hint:
+            self.hint = (
+                f"text stands in single quotes, '{written.strip(chr(34))}'; else {self.hint[:1].lower()}{self.hint[1:]}"
+            )
+        return super().with_text(text, origin)
 
 
 class UnknownVariable(CepheidError):
@@ -293,8 +314,16 @@ class UnboundedStateWarning(UserWarning):
     """The state of a continuous query can grow without end."""
 
 
+class RowsAtTheEndWarning(UserWarning):
+    """Rows of a continuous query may always change, so that they come when it is finished."""
+
+
 class EmptyStateWarning(UserWarning):
     """A query was opened with a snapshot that does not know it."""
+
+
+class WaitingStreamWarning(UserWarning):
+    """Many events wait because a stream that they are put in order with says nothing."""
 
 
 class RejectedEventsWarning(UserWarning):

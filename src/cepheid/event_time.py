@@ -17,6 +17,7 @@ from cepheid.errors import InvalidInput
 
 BEGINNING = -(2**62)  # before every event; leaves room for arithmetic
 END = 2**62  # after every event
+EVENT_TIME = b"cepheid.event_time"  # in the metadata of a column, for those who bind queries
 
 
 def in_microseconds(duration: timedelta) -> int:
@@ -39,9 +40,27 @@ def can_order(arrow_type: pa.DataType) -> bool:
     return types.is_integer(arrow_type) or types.is_floating(arrow_type) or is_event_time(arrow_type)
 
 
+def same_order(one: pa.DataType, other: pa.DataType) -> bool:
+    """Do the integers that stand for values of both types compare as the values do?"""
+    if is_event_time(one) or is_event_time(other):
+        return is_event_time(one) and is_event_time(other)
+    return can_order(one) and can_order(other) and pa.types.is_integer(one) == pa.types.is_integer(other)
+
+
 def is_event_time(arrow_type: pa.DataType) -> bool:
     """Is a column of this type a point in time?"""
     return pa.types.is_timestamp(arrow_type) or pa.types.is_date(arrow_type)
+
+
+def mark_event_time(schema: pa.Schema, column: str) -> pa.Schema:
+    """The schema, in which this column is said to be the time of events."""
+    number = schema.get_field_index(column)
+    return schema.set(number, schema.field(number).with_metadata({EVENT_TIME: b"1"}))
+
+
+def is_marked(field: pa.Field) -> bool:
+    """Is it said to be the time of events?"""
+    return field.metadata is not None and EVENT_TIME in field.metadata
 
 
 def order_values(column: pa.ChunkedArray) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_] | None]:

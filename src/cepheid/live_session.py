@@ -26,7 +26,8 @@ import pyarrow as pa
 from cepheid.compiler import Compilation, Query, check_bounded, compile_query, explain_compilation
 from cepheid.deployment import Action, Alter, Deploy, MoveGroups, Replan, Retire, Scale, TimedAction, Watched
 from cepheid.errors import InvalidInput, NotSupportedYet
-from cepheid.event_time import in_microseconds, read_moment
+from cepheid.event_time import in_microseconds
+from cepheid.execution.embedded.continuous import read_heartbeat
 from cepheid.execution.embedded.engine_feed import EngineFeed
 from cepheid.execution.embedded.saved_state import (
     OnChange,
@@ -48,9 +49,12 @@ from cepheid.execution.sinks.whole_files import WholeFileSink
 from cepheid.execution.sources.kinds import open_source
 from cepheid.execution.sources.source import Source
 from cepheid.graph.attributes import Beliefs
+from cepheid.idle_streams import IdleAfter, Span, read_idle_after, read_span
 from cepheid.language.catalog import Catalog
+from cepheid.language.parsing.written_text import write_in
 from cepheid.lookups import Aggregate, Database, Table
 from cepheid.measurement import Counts, Observation
+from cepheid.processing_time import Clock, check_clock
 from cepheid.schema import empty_table, has_changes, read_schema
 from cepheid.session_inputs import (
     check_dialect,
@@ -60,7 +64,8 @@ from cepheid.session_inputs import (
     read_aggregates,
     read_lateness,
 )
-from cepheid.settings import DialectName, Settings, check_key_groups
+from cepheid.settings import Settings, WrittenDialect, check_key_groups
+from cepheid.user_functions import Function, read_functions
 
 FILE_SINKS = (WholeFileSink, GrowingFileSink)  # whose columns cannot change
 
@@ -82,9 +87,10 @@ class Deployed:
 class Session:
     """Many queries over streams, changed while it runs.
 
-    lateness, strict, aggregates: as for `cep.open`.  snapshot: of an earlier session, or of `cep.open`; a query goes on
-    from there when it is deployed under its name again (`restored` says what became of each, `on_change` what to do
-    with one that has changed).  clock: seconds, for measurements.
+    lateness, strict, aggregates, functions: as for `cep.open`.  snapshot: of an earlier session, or of `cep.open`; a
+    query goes on from there when it is deployed under its name again (`restored` says what became of each, `on_change`
+    what to do with one that has changed).  clock: seconds, for measurements; or what PROCTIME() says as well, a
+    `cep.ManualClock`.  idle_after: of all streams, or by name.  event_time: as for `cep.sql`.
 
     With a Spark session, and the place of a checkpoint instead of a snapshot, all runs there; see
     docs/reference/sessions-on-spark.md.
@@ -103,18 +109,27 @@ class Session:
         aggregates: Mapping[str, Aggregate] | None = None,
         snapshot: bytes | None = None,
         on_change: OnChange = "refuse",
-        clock: Callable[[], float] = time.monotonic,
+        clock: Callable[[], float] | Clock = time.monotonic,
+        idle_after: IdleAfter | None = None,
+        functions: Mapping[str, Function] | None = None,
+        event_time: Mapping[str, str] | None = None,
     ) -> None:
         lateness_us = in_microseconds(read_lateness(lateness) or timedelta(0))
         self._strict = strict
-        self._aggregates = aggregates
+        self._aggregates, self._functions = aggregates, functions
         self._on_change = check_on_change(on_change)
         self._saved = None if snapshot is None else SavedState.read(snapshot)
         self._lookups: dict[str, Table | Database] = {}
+        self._event_time = dict(event_time or {})
         self._inputs = StreamInputs({})
         self._sources: dict[str, Source] = {}
         self._catalog: Catalog | None = None
-        self._host = StreamHost(self._inputs.schemas, self._lookups, lateness_us, reads_whole=True)
+        stamping = None if callable(clock) else check_clock(clock)
+        self._host = StreamHost(
+            self._inputs.schemas, self._lookups, lateness_us, reads_whole=True, ends=False, clock=stamping
+        )
+        self._idle_after = read_idle_after(idle_after)
+        self._host.read_streams(self._saved)
         self._shared = SharedGraph()
         self._deployed: dict[str, Deployed] = {}
         self._retired: dict[str, Query] = {}
@@ -124,7 +139,8 @@ class Session:
         self._finished = False
         self._changing = threading.RLock()  # one change at a time; events flow on while a query is compiled
         self._running = threading.Lock()  # one push at a time, or what a change has to do between two of them
-        self._clock, self._born_s = clock, clock()
+        self._clock = clock if callable(clock) else lambda: check_clock(clock).now().timestamp()
+        self._born_s = self._clock()
         self._meter = StreamMeter(self._host)
         self._actions: list[TimedAction] = []
 
@@ -135,9 +151,12 @@ class Session:
         self.close(give_up=kind is not None)
 
     # --- what there is -----------------------------------------------------------------------------------
-    def source(self, name: str, given: Any) -> None:
+    def source(self, name: str, given: Any, idle_after: Span | None = None) -> None:
         """A stream, by its schema, or by something that can be read (a file, a table; see `run`); or what events are
-        looked up in, a `cep.Table` or a `cep.Database`."""
+        looked up in, a `cep.Table` or a `cep.Database`.  idle_after: of this stream, if not as the session says."""
+        span = self._read_idle_after(name) if idle_after is None else read_span(idle_after)
+        if idle_after is not None and isinstance(given, Table | Database):
+            raise InvalidInput(f'"{name}" is looked up in, and is never waited for', hint="leave idle_after out")
         with self._changing:
             if name in self._inputs.schemas or name in self._lookups:
                 raise InvalidInput(f'there is a source "{name}" already', hint="give the new one another name")
@@ -149,16 +168,24 @@ class Session:
                 opened = open_source(given, name=name)
                 self._announce(name, opened.schema)
                 self._sources[name] = opened
+            if span is not None:
+                self._host.times.expect(name, in_microseconds(span))
             self._catalog = None
+
+    def _read_idle_after(self, name: str) -> timedelta | None:
+        given = self._idle_after
+        return given.get(name) if isinstance(given, Mapping) else given
 
     def _announce(self, name: str, schema: pa.Schema) -> None:
         if has_changes(name, schema):
             raise NotSupportedYet("a stream whose rows come and go, in a session", hint="cep.open takes rows back")
         self._inputs.announce(name, schema)
 
-    def deploy(self, name: str, query: Query, sink: Any = None) -> None:
-        """Start a query.  sink: where its rows go (a file, a function, a list); without one, `push` gives them."""
-        self.apply(Deploy(name=name, query=query, sink=sink))
+    def deploy(self, name: str, query: Query, sink: Any = None, dialect: WrittenDialect | None = None) -> None:
+        """Start a query.  sink: where its rows go (a file, a function, a list); without one, `push` gives them.
+        dialect: whose SQL it is written in, as for `cep.sql`."""
+        check_dialect(dialect, "trino")
+        self.apply(Deploy(name=name, query=write_in(query, dialect), sink=sink))
 
     def send(self, name: str, sink: Any) -> None:
         """From now on, the rows of a query go to another sink; the one before is closed."""
@@ -170,9 +197,10 @@ class Session:
             if deployed.sink is not None:
                 deployed.sink.close()
 
-    def alter(self, name: str, query: Query) -> None:
+    def alter(self, name: str, query: Query, dialect: WrittenDialect | None = None) -> None:
         """Put another query in the place of one.  What both compute alike keeps what it knows."""
-        self.apply(Alter(name=name, query=query))
+        check_dialect(dialect, "trino")
+        self.apply(Alter(name=name, query=write_in(query, dialect)))
 
     def retire(self, name: str) -> None:
         """End a query; rows that are not settled yet are not given out."""
@@ -217,12 +245,12 @@ class Session:
             self._meter.note_push(tables, self._clock() - begun)
             return self._give_out(rows)
 
-    def advance(self, to: datetime | int) -> dict[str, pa.Table]:
-        """A heartbeat: no event older than this will come, on any stream; as for `cep.open`."""
+    def advance(self, to: datetime | int | None = None, stream: str | None = None) -> dict[str, pa.Table]:
+        """A heartbeat: no event older than this will come, on any stream or on one; as for `cep.open`."""
         self._refuse_finished()
         with self._running:
-            heard = dict.fromkeys(self._inputs.schemas, read_moment(to))
-            return self._give_out(self._host.run(self._inputs.read_nothing(), heard=heard))
+            tables = self._inputs.read_nothing(stream)
+            return self._give_out(self._host.run(tables, heard=read_heartbeat(to, tables, self._host.stamps.streams)))
 
     def finish(self) -> dict[str, pa.Table]:
         """No more events will come: give all rows that are left, and close the sinks."""
@@ -268,7 +296,7 @@ class Session:
                 header, parts = feed.write_state()
                 users = [name for name, labels in self._shared.of.items() if not set(labels).isdisjoint(feed.vertices)]
                 engines.append(SavedEngine({**header, "queries": users}, parts))
-            return write_saved_state(stateful, engines)
+            return write_saved_state(stateful, engines, self._host.save_streams())
 
     def close(self, give_up: bool = False) -> None:
         """Give up what is not settled; sinks keep what was written.  give_up: files that are written as a whole are
@@ -441,7 +469,12 @@ class Session:
     def _compile(self, name: str, query: Any, beliefs: Beliefs | None = None) -> Compilation:
         if self._catalog is None:
             self._catalog = make_catalog(
-                self._inputs.schemas, self._lookups, self._aggregates, streams=self._inputs.schemas
+                self._inputs.schemas,
+                self._lookups,
+                self._aggregates,
+                streams=self._inputs.schemas,
+                event_time={name: time for name, time in self._event_time.items() if name in self._inputs.schemas},
+                functions=self._functions,
             )
         compilation = compile_query({name: query}, self._catalog, beliefs=beliefs)
         check_bounded(compilation, self._strict)
@@ -502,10 +535,12 @@ def _open_on_spark(
     strict: bool = False,
     aggregates: Mapping[str, Aggregate] | None = None,
     key_groups: int | None = None,
-    dialect: DialectName | None = None,
+    dialect: WrittenDialect | None = None,
     on_change: OnChange = "refuse",
     latency_goal: timedelta | None = None,
     clock: Callable[[], float] = time.monotonic,
+    idle_after: IdleAfter | None = None,
+    functions: Mapping[str, Function] | None = None,
 ) -> Any:
     if checkpoint is None:
         raise InvalidInput(
@@ -515,7 +550,7 @@ def _open_on_spark(
         raise InvalidInput(f"latency_goal is {latency_goal!r}", hint="timedelta(seconds=2)")
     from cepheid.execution.spark.live.live_session import SessionSettings, SparkLiveSession
 
-    settings = Settings(strict=strict)
+    settings = Settings(strict=strict, idle_after=read_idle_after(idle_after))
     if key_groups is not None:
         settings = replace(settings, key_groups=check_key_groups(key_groups))
     chosen = SessionSettings(
@@ -527,5 +562,7 @@ def _open_on_spark(
         check_on_change(on_change),
         latency_goal,
         clock,
+        read_functions(functions, read_aggregates(aggregates)),
+        written=dialect,
     )
     return SparkLiveSession(spark, chosen)

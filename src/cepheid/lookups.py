@@ -20,7 +20,8 @@ from urllib.parse import parse_qsl, unquote, urlsplit, urlunsplit
 import pyarrow as pa
 
 from cepheid.errors import InvalidInput
-from cepheid.kernel.aggregates.definition import PythonAggregate as Aggregate
+from cepheid.event_time import can_order
+from cepheid.kernel.python_aggregate import PythonAggregate as Aggregate
 from cepheid.schema import fit_schema, read_table
 
 WhenAway = Literal["fail", "wait", "null"]
@@ -40,10 +41,15 @@ F = TypeVar("F", bound=Follower)
 
 
 class Table:
-    """A table in memory that queries join with: Arrow, pandas, Polars, or whatever offers Arrow's C stream."""
+    """A table in memory that queries join with: Arrow, pandas, Polars, or whatever offers Arrow's C stream.
 
-    def __init__(self, data: Any) -> None:
+    valid_from, valid_to: the columns that say from when a row is valid, and until when (that moment not included; null:
+    without bound), for FOR SYSTEM_TIME AS OF.  Without `valid_to`, a row is valid until the next one of its key is.
+    """
+
+    def __init__(self, data: Any, *, valid_from: str | None = None, valid_to: str | None = None) -> None:
         self._data = read_table("table", data)
+        self.validity = _check_validity(self._data.schema, valid_from, valid_to)
         self._followers: weakref.WeakSet[Any] = weakref.WeakSet()
         self._changing = threading.Lock()
 
@@ -74,11 +80,30 @@ class Table:
             self._followers.add(follower)
             return follower
 
-    def __reduce__(self) -> tuple[type[Table], tuple[pa.Table]]:
-        return Table, (self._data,)
+    def __reduce__(self) -> tuple[Any, tuple[Any, ...]]:
+        return _make_table, (self._data, *(self.validity or (None, None)))
 
     def __repr__(self) -> str:
         return f"Table({self._data.num_rows} rows: {', '.join(self._data.schema.names)})"
+
+
+def _make_table(data: pa.Table, valid_from: str | None, valid_to: str | None) -> Table:
+    return Table(data, valid_from=valid_from, valid_to=valid_to)
+
+
+def _check_validity(schema: pa.Schema, valid_from: str | None, valid_to: str | None) -> tuple[str, str | None] | None:
+    for name, column in (("valid_from", valid_from), ("valid_to", valid_to)):
+        if column is not None and column not in schema.names:
+            raise InvalidInput(
+                f"{name} is {column!r}, which the table does not have", hint=f"its columns: {', '.join(schema.names)}"
+            )
+        if column is not None and not can_order(schema.field(column).type):
+            raise InvalidInput(
+                f"{name} is {column!r}, a {schema.field(column).type}", hint="give a column of timestamps or numbers"
+            )
+    if valid_from is None and valid_to is not None:
+        raise InvalidInput("valid_to is given, valid_from is not", hint="give both, or valid_from alone")
+    return None if valid_from is None else (valid_from, valid_to)
 
 
 @dataclass(frozen=True, slots=True, repr=False)

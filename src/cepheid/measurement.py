@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
+from datetime import datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StreamTime:
+    """How far time has come on a stream of a query, and what waits for it."""
+
+    clock: datetime | None  # no event older than this is expected, in UTC; None: the stream has said nothing
+    idle: bool  # others do not wait for it (idle_after)
+    waiting: int  # events of the query that wait because this stream is behind, now
 
 
 @dataclass(slots=True)
@@ -17,9 +27,15 @@ class Counts:
     unanswered: int = 0  # events without an answer of a database, because it was away
     held: int = 0  # events that wait for the horizon, now
     kept: int = 0  # events kept because a match may still need them, now
+    streams: dict[str, StreamTime] = field(
+        default_factory=dict, init=False
+    )  # of a whole query: how far time has come on each
 
     def as_dict(self) -> dict[str, int]:
-        return asdict(self)
+        """The numbers."""
+        numbers = asdict(self)
+        del numbers["streams"]
+        return numbers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,19 +12,25 @@ import pyarrow as pa
 
 from cepheid.collector import collecting_later
 from cepheid.compiler import Query, check_bounded, compile_query, explain_compilation, placed_at_order
-from cepheid.errors import InvalidInput, RejectedEventsWarning
+from cepheid.errors import InvalidInput, RejectedEventsWarning, RowsAtTheEndWarning
+from cepheid.idle_streams import IdleAfter, read_idle_after
+from cepheid.language.parsing.written_text import write_in
 from cepheid.lookups import Aggregate, Database, Table
+from cepheid.processing_time import Clock, check_clock
 from cepheid.schema import read_schema, read_table
 from cepheid.session_inputs import (
     check_dialect,
+    check_emit,
     check_engines,
     check_on_change,
+    find_validity,
     make_catalog,
     part_lookups,
     read_aggregates,
     read_lateness,
 )
-from cepheid.settings import DialectName, Settings, check_key_groups
+from cepheid.settings import EmitName, Settings, WrittenDialect, check_key_groups
+from cepheid.user_functions import Function, read_functions
 
 if TYPE_CHECKING:
     from cepheid.execution.embedded.continuous import ContinuousQuery
@@ -39,7 +45,12 @@ def sql(
     key_groups: int | None = None,
     engines: int | None = None,
     aggregates: Mapping[str, Aggregate] | None = None,
-    dialect: DialectName | None = None,
+    dialect: WrittenDialect | None = None,
+    event_time: Mapping[str, str] | None = None,
+    emit: EmitName = "final",
+    idle_after: IdleAfter | None = None,
+    clock: Clock | None = None,
+    functions: Mapping[str, Function] | None = None,
     **tables: Any,
 ) -> Any:
     """The rows of a query over tables; the query is SQL text, or a pattern built with `cep.pattern`.  Several
@@ -49,30 +60,54 @@ def sql(
     streaming if one of them is; then `lateness` says how late events may come, unless the DataFrame has a
     watermark of its own.  `aggregates`: functions in Python that windows may use, by name.  `engines`: over tables in
     this process, how many work at a time, each on some of the keys; the rows do not depend on it.  None: as many as
-    there are cores, if the tables are large enough for it to pay.  `dialect`: whose SQL the query is written in; over
-    DataFrames "spark", where functions, literals and times mean what they mean in Spark SQL, or "trino", for queries
-    that run on either host; else "trino".
+    there are cores, if the tables are large enough for it to pay.  `dialect`: whose SQL the query is written in:
+    "trino", "flink", "spark", "risingwave" or "duckdb" (docs/reference/dialects.md).  None: over DataFrames Spark's,
+    where functions, literals and times mean what they mean in Spark SQL; else a superset of Trino's.  `event_time`:
+    by stream, the column that is the time of its events, where there are several timestamps: {"bids": "date_time"}.
+    `emit`: over streams, "changes" tells each row when it comes and when it goes, as `cep.open` does.  `idle_after`: of
+    streams, as for `cep.open`.  `clock`: what PROCTIME() means over tables, whose events are all there at one moment;
+    None: the system's.  `functions`: scalar functions in Python over Arrow columns, by name.
     """
-    settings = _settings(lateness, strict, key_groups)
+    query = write_in(query, dialect)
+    settings = _settings(lateness, strict, key_groups, read_idle_after(idle_after, tables), emit)
     if engines is not None:
         check_engines(engines)
     if _on_spark(tables):
         from cepheid.execution.spark.host import read_inputs, run_on_spark
 
-        return run_on_spark(
-            query, read_inputs(tables, read_aggregates(aggregates), check_dialect(dialect, "spark")), settings
-        )
+        python = read_aggregates(aggregates)
+        own = read_functions(functions, python)
+        given_frames = read_inputs(tables, python, check_dialect(dialect, "spark"), own)
+        return run_on_spark(query, replace(given_frames, event_time=event_time or {}), settings)
     check_dialect(dialect, "trino")
+    if emit == "changes":
+        raise InvalidInput('emit="changes" has no meaning for whole tables', hint="use cep.open, and push them")
     if lateness is not None:
         raise InvalidInput("lateness has no meaning for whole tables", hint="give a streaming DataFrame, or cep.open")
+    if idle_after is not None:
+        raise InvalidInput("idle_after has no meaning for whole tables", hint="give a streaming DataFrame, or cep.open")
     from cepheid.execution.embedded.batch_host import run_batch
 
     whole = {name: value.data if isinstance(value, Table) else value for name, value in tables.items()}
     lookups, others = part_lookups(whole)
     given = {name: read_table(name, value) for name, value in others.items()}
-    catalog = make_catalog({name: table.schema for name, table in given.items()}, lookups, aggregates)
+    schemas = {name: table.schema for name, table in given.items()}
+    catalog = make_catalog(
+        schemas,
+        lookups,
+        aggregates,
+        validity=find_validity(tables),
+        functions=functions,
+        event_time=event_time,
+    )
     read = {name: _net_changes(name, table) if name in catalog.changing else table for name, table in given.items()}
-    results, counts = run_batch(compile_query(query, catalog).placed, read, lookups=lookups, engines=engines)
+    results, counts = run_batch(
+        compile_query(query, catalog).placed,
+        read,
+        lookups=lookups,
+        engines=engines,
+        clock=None if clock is None else check_clock(clock),
+    )
     if counts.rejected:
         message = f"{counts.rejected} events have null or NaN where ORDER BY needs a value, and were rejected"
         warnings.warn(message, RejectedEventsWarning, stacklevel=2)
@@ -91,30 +126,46 @@ def open(  # noqa: A001 (the name is part of the contract: cep.open)
     snapshot: bytes | None = None,
     on_change: Literal["refuse", "restart"] = "refuse",
     aggregates: Mapping[str, Aggregate] | None = None,
-    dialect: DialectName | None = None,
+    dialect: WrittenDialect | None = None,
+    event_time: Mapping[str, str] | None = None,
+    emit: EmitName = "final",
+    idle_after: IdleAfter | None = None,
+    clock: Clock | None = None,
+    functions: Mapping[str, Function] | None = None,
     **schemas: Any,
 ) -> ContinuousQuery:
     """A continuous query in this process, or several by name: push(**batches), finish(), snapshot().
 
     Streams are given by their schemas; a `cep.Table` or a `cep.Database` is what events are looked up in.  A snapshot
     may be of other queries as well, or of fewer: `restored` says what became of each.  One that has changed since is
-    refused, or, with `on_change="restart"`, begins empty.
+    refused, or, with `on_change="restart"`, begins empty.  `emit`: "final" gives rows that can no longer change, those
+    that may always change at `finish()`; "changes" gives every row when it comes and when it goes, told by `_change`,
+    `_match` and `_version` in front of it.
+    idle_after: a stream that says nothing while the others come
+    so far in event time is not waited for until it speaks again: "30 s" or a timedelta, of all streams or by name.
+    clock: what PROCTIME() says; None: the system's.  functions: scalar functions in Python, by name (`cep.Function`).
     """
+    stamping = None if clock is None else check_clock(clock)
     check_on_change(on_change)
     check_dialect(dialect, "trino")
-    settings = _settings(lateness, strict, None)
+    query = write_in(query, dialect)
     lookups, others = part_lookups(schemas)
+    settings = _settings(lateness, strict, None, read_idle_after(idle_after, others), emit)
     read = {name: read_schema(name, value) for name, value in others.items()}
     with collecting_later():
         from cepheid.execution.embedded.continuous import ContinuousQuery
 
-        catalog = make_catalog(read, lookups, aggregates, streams=read)
+        catalog = make_catalog(
+            read, lookups, aggregates, streams=read, updating=True, functions=functions, event_time=event_time
+        )
         compilation = compile_query(query, catalog)
         with placed_at_order(compilation):
             opened = ContinuousQuery(
-                compilation.placed, read, settings, snapshot, isinstance(query, Mapping), lookups, on_change
+                compilation.placed, read, settings, snapshot, isinstance(query, Mapping), lookups, on_change, stamping
             )
-    check_bounded(compilation, strict, catalog.changing if lateness is None else ())
+    check_bounded(compilation, strict, catalog.changing if lateness is None else (), opened.explain_kept_rows())
+    for waiting in opened.explain_waiting_rows():
+        warnings.warn(waiting, RowsAtTheEndWarning, stacklevel=2)
     return opened
 
 
@@ -124,19 +175,39 @@ def explain(
     step: str = "rewritten",
     format: str = "text",  # noqa: A002 (as in open)
     aggregates: Mapping[str, Aggregate] | None = None,
-    dialect: DialectName | None = None,
+    dialect: WrittenDialect | None = None,
+    event_time: Mapping[str, str] | None = None,
+    functions: Mapping[str, Function] | None = None,
+    idle_after: IdleAfter | None = None,
     **inputs: Any,
 ) -> str:
-    """What becomes of a query: step parsed, bound, rewritten or placed; as text, mermaid or json."""
+    """What becomes of a query: step parsed, bound, rewritten or placed; as text, mermaid or json.  Schemas stand for
+    streams, as in `open`, tables for themselves, as in `sql`."""
+    query = write_in(query, dialect)
+    idle = read_idle_after(idle_after, part_lookups(inputs)[1])
+    may_be_idle = idle if isinstance(idle, Mapping) else () if idle is None else inputs
     if _on_spark(inputs):
         from cepheid.execution.spark.host import compile_on_spark, read_inputs
 
-        given = read_inputs(inputs, read_aggregates(aggregates), check_dialect(dialect, "spark"))
-        return explain_compilation(compile_on_spark(query, given), step, format)
+        python = read_aggregates(aggregates)
+        own = read_functions(functions, python)
+        given = read_inputs(inputs, python, check_dialect(dialect, "spark"), own)
+        compilation = compile_on_spark(query, replace(given, event_time=event_time or {}))
+        return explain_compilation(compilation, step, format, may_be_idle)
     check_dialect(dialect, "trino")
     lookups, others = part_lookups(inputs)
     read = {name: read_schema(name, value) for name, value in others.items()}
-    return explain_compilation(compile_query(query, make_catalog(read, lookups, aggregates)), step, format)
+    streams = [name for name, value in others.items() if isinstance(value, Mapping | pa.Schema)]
+    catalog = make_catalog(
+        read,
+        lookups,
+        aggregates,
+        streams=streams,
+        updating=bool(streams),
+        functions=functions,
+        event_time=event_time,
+    )
+    return explain_compilation(compile_query(query, catalog), step, format, may_be_idle)
 
 
 def late_events(spark: Any, checkpoint: str) -> Any:
@@ -153,9 +224,15 @@ def count_rejected(frame: Any) -> int:
     return count(frame)
 
 
-def _settings(lateness: timedelta | None, strict: bool, key_groups: int | None) -> Settings:
+def _settings(
+    lateness: timedelta | None,
+    strict: bool,
+    key_groups: int | None,
+    idle_after: timedelta | Mapping[str, timedelta] | None,
+    emit: EmitName = "final",
+) -> Settings:
     lateness = read_lateness(lateness)
-    chosen = Settings(strict=strict, lateness=lateness)
+    chosen = Settings(strict=strict, lateness=lateness, idle_after=idle_after, emit=check_emit(emit))
     return chosen if key_groups is None else replace(chosen, key_groups=check_key_groups(key_groups))
 
 

@@ -10,10 +10,14 @@ import pyarrow as pa
 
 from cepheid.errors import InvalidInput
 from cepheid.execution.embedded.relations import describe_sql, stays_in_duckdb
-from cepheid.language.catalog import Catalog
+from cepheid.execution.user_functions import register_functions
+from cepheid.language.catalog import Catalog, Validity
+from cepheid.language.dialects.named_times import mark_event_times
+from cepheid.language.parsing.written_text import plan_dialect
 from cepheid.lookups import Aggregate, Database, Table
 from cepheid.schema import has_changes, without_changes
-from cepheid.settings import KEY_GROUPS, DialectName
+from cepheid.settings import KEY_GROUPS, DialectName, EmitName, WrittenDialect
+from cepheid.user_functions import Function, make_list_functions, read_functions
 
 if TYPE_CHECKING:
     from cepheid.execution.embedded.saved_state import OnChange
@@ -30,13 +34,19 @@ def make_catalog(
     lookups: Mapping[str, Table | Database],
     aggregates: Mapping[str, Aggregate] | None = None,
     streams: Iterable[str] = (),
+    validity: Mapping[str, Validity] | None = None,
+    updating: bool = False,
+    functions: Mapping[str, Function] | None = None,
+    event_time: Mapping[str, str] | None = None,
 ) -> Catalog:
-    """What queries of the embedded host may speak of."""
+    """What queries of the embedded host may speak of; validity: of tables that are not looked up."""
     changing = frozenset(name for name, schema in schemas.items() if has_changes(name, schema))
-    known = {name: without_changes(schema) for name, schema in schemas.items()}
+    known = mark_event_times({name: without_changes(schema) for name, schema in schemas.items()}, event_time)
     for name, value in lookups.items():
         known[name] = value.schema if isinstance(value, Table) else _read_database_schema(value)
     python = read_aggregates(aggregates)
+    own = read_functions(functions, python)
+    register_functions(own | make_list_functions(python))
     return Catalog(
         known,
         describe_sql,
@@ -45,7 +55,16 @@ def make_catalog(
         python,
         keeps_type=stays_in_duckdb,
         changing=changing,
+        validity={**find_validity(lookups), **(validity or {})},
+        updating=updating,
+        functions=own,
     )
+
+
+def find_validity(given: Mapping[str, Any]) -> dict[str, Validity]:
+    """Of tables, the columns that say from when and until when rows are valid."""
+    tables = {name: value for name, value in given.items() if isinstance(value, Table)}
+    return {name: table.validity for name, table in tables.items() if table.validity is not None}
 
 
 def _read_database_schema(database: Database) -> pa.Schema:
@@ -76,16 +95,18 @@ def check_on_change(on_change: OnChange) -> OnChange:
     return on_change
 
 
-def check_dialect(dialect: DialectName | None, host: DialectName) -> DialectName:
-    """The dialect of a query; `host`: that of the host which runs it, if none is said."""
-    if dialect is not None and dialect not in get_args(DialectName):
-        raise InvalidInput(f'there is no dialect "{dialect}"', hint=f"dialects: {', '.join(get_args(DialectName))}")
-    if dialect == "spark" and host != "spark":
-        raise InvalidInput(
-            "Spark's dialect is for Spark DataFrames",
-            hint="leave dialect out: over tables and streams in this process, queries are written in Trino's SQL",
-        )
-    return dialect or host
+def check_dialect(dialect: WrittenDialect | None, host: DialectName) -> DialectName:
+    """The dialect of a plan for queries in this one; `host`: that of the host which runs it, if none is said."""
+    if dialect is not None and dialect not in get_args(WrittenDialect):
+        names = ", ".join(get_args(WrittenDialect))
+        raise InvalidInput(f'there is no dialect "{dialect}"', hint=f"dialects: {names}")
+    return plan_dialect(dialect, host)
+
+
+def check_emit(emit: EmitName) -> EmitName:
+    if emit not in get_args(EmitName):
+        raise InvalidInput(f"emit is {emit!r}", hint=f"give one of {', '.join(get_args(EmitName))}")
+    return emit
 
 
 def check_engines(engines: int) -> int:

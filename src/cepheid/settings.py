@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Literal
@@ -10,7 +11,13 @@ from typing import Literal
 from cepheid.errors import InvalidInput
 
 DialectName = Literal["trino", "spark"]
-"""Whose SQL a query is written in."""
+"""Whose SQL conditions and columns of a plan are in: Spark's, where Spark runs them, else Trino's."""
+
+WrittenDialect = Literal["trino", "flink", "spark", "risingwave", "duckdb"]
+"""Whose SQL a query is written in; none is said: a superset of Trino's."""
+
+EmitName = Literal["final", "changes"]
+"""What comes out: rows that can no longer change, or every change."""
 
 MOST_KEY_GROUPS = 2**15
 
@@ -36,10 +43,21 @@ class Settings:
     lateness: how long events may be overtaken by others; None: as the host says (Spark: the DataFrame's own
     watermark; embedded: not at all).  key_groups: into how many parts the keys are hashed on Spark; fixed for
     the life of a checkpoint.  wait: of streams that change, how long events are held back, if not as long as they may
-    be late: what was given out too early is corrected.
+    be late: what was given out too early is corrected.  emit: what comes out.  idle_after: a stream that says nothing
+    for so long, while others go on, is not waited for (disorder/stream_clocks.py); of all streams, or by name.
     """
 
     strict: bool = False
     lateness: timedelta | None = None
     key_groups: int = KEY_GROUPS
     wait: timedelta | None = None
+    emit: EmitName = "final"
+    idle_after: timedelta | Mapping[str, timedelta] | None = None
+
+    def idle_after_us(self, streams: Iterable[str]) -> dict[str, int]:
+        """In microseconds, of those streams that have one."""
+        given = self.idle_after
+        if given is None:
+            return {}
+        spans = given if isinstance(given, Mapping) else dict.fromkeys(streams, given)
+        return {name: spans[name] // timedelta(microseconds=1) for name in streams if name in spans}

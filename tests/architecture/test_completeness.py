@@ -27,6 +27,7 @@ from cepheid.graph.operators import (
     Changes,
     Filter,
     HostWindow,
+    OverRows,
     Project,
     Relation,
     RowPattern,
@@ -38,6 +39,7 @@ from cepheid.graph.operators import (
     WindowAggregate,
     WindowJoin,
 )
+from cepheid.graph.operators.over_rows import OverCell
 from cepheid.graph.operators.row_pattern import OutputCell
 from cepheid.graph.operators.window_aggregate import WindowCell
 from cepheid.graph.operators.window_join import JoinCell
@@ -46,6 +48,7 @@ from cepheid.graph.render_mermaid import SHAPES
 from cepheid.hosts import EMBEDDED, SPARK_STREAMS, SPARK_TABLES
 from cepheid.kernel.expression import Cell
 from cepheid.kernel.join import JoinInput, JoinProgram
+from cepheid.kernel.over import OverFunction, OverProgram
 from cepheid.kernel.pattern import RowPatternProgram, SequenceProgram, Step, Term
 from cepheid.kernel.window import Evaluation, Window, WindowedAggregate, WindowProgram
 from cepheid.placement.place_by_nature import place_by_nature
@@ -87,6 +90,11 @@ EXAMPLES: dict[type[PlanNode], PlanNode] = {
         streams=("a", "b"),
         keys=1,
         parts=(0, 0),
+    ),
+    OverRows: OverRows(
+        program=OverProgram(functions=(OverFunction(function="lag"),)),
+        cells=(OverCell(name="x", kind="picked", column="x"),),
+        keys=1,
     ),
     TableJoin: TableJoin(table="t", kind="left", keys=("id",), cells=(JoinCell(name="s.x", column="s.x", input=0),)),
     Union: Union(columns=("x",)),

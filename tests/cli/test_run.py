@@ -62,7 +62,7 @@ def test_a_broken_source_leaves_no_half_written_file(folder: Path) -> None:
 
 
 def test_what_only_spark_can_do_is_refused_here(folder: Path) -> None:
-    (folder / "app.toml").write_text(APPLICATION.replace('"buses.csv"', '"buses.csv"\nlateness = "5 s"'))
+    (folder / "app.toml").write_text(APPLICATION.replace('"buses.csv"', '"buses.csv"\ndead_letters = "bad"'))
     found = CliRunner().invoke(app, ["run", str(folder / "app.toml")])
     assert found.exit_code == 2
     assert "[cluster] host" in found.stderr

@@ -59,6 +59,8 @@ def test_everything_that_is_said_about_spark_is_read(tmp_path: Path) -> None:
     application = read(tmp_path)
     source = application.sources["buses"]
     assert (source.time, source.lateness, source.dead_letters) == ("ts", timedelta(seconds=90), "bad/")
+    silent = read(tmp_path, APPLICATION.replace('time = "ts"', 'time = "ts"\nidle_after = "30 s"'))
+    assert (source.idle_after, silent.sources["buses"].idle_after) == (None, timedelta(seconds=30))
     assert source.options == {"sep": ";", "maxFilesPerTrigger": "3", "multiLine": "true"}
     assert application.cluster.master == "spark://host:7077"
     assert application.checkpoint == "state/"
@@ -72,6 +74,8 @@ def test_everything_that_is_said_about_spark_is_read(tmp_path: Path) -> None:
         ('"1.5 minutes"', '"soon"', "a lateness that cannot be read", 6),
         ('"1.5 minutes"', '"5"', 'the lateness "5", which is no span of time', 6),
         ('"1.5 minutes"', "5", "a text for lateness, not 5", 6),
+        ('dead_letters = "bad/"', 'idle_after = "soon"', "idle_after cannot be read", 7),
+        ('dead_letters = "bad/"', 'idle_after = "0 s"', "which is no span of time", 7),
         ("multiLine = true", "multiLine = [1]", 'a list for "multiLine"', 8),
         ('"delta:lake/late"', '"late.doc"', 'the sink of "late" is "late.doc"', 12),
         ("[run]", "[runs]", 'did you mean "run"', 18),

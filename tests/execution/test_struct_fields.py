@@ -117,6 +117,25 @@ def test_whole_structs_arrays_and_maps_come_out_as_they_went_in() -> None:
     assert len(rows) == 60
 
 
+@pytest.mark.parametrize(
+    ("written", "value"),
+    [
+        ("map()", []),
+        ("map(ARRAY[], ARRAY[])", []),
+        ("ARRAY[map()]", [[]]),
+        ("map(ARRAY[1], ARRAY[map()])", [(1, [])]),
+        ("map(ARRAY[1], ARRAY[ARRAY[2]])", [(1, [2])]),
+    ],
+)
+def test_maps_without_keys_have_a_type(written: str, value: object) -> None:
+    """Keys of no type at all made Arrow end the process."""
+    events = make_events(1, 2)
+    query = f"SELECT m FROM ev MATCH_RECOGNIZE (ORDER BY ts MEASURES {written} AS m PATTERN (a))"
+    opened = cep.open(query, ev=events.schema)
+    for rows in (cep.sql(query, ev=events), pa.concat_tables([opened.push(ev=events), opened.finish()])):
+        assert rows.column("m").to_pylist() == [value, value]
+
+
 def test_a_stream_is_partitioned_by_a_field_also_after_a_restart() -> None:
     events = make_events(5)
     text, _ = PAIRS[0]
@@ -163,3 +182,10 @@ def test_columns_called_list_and_array_are_no_constructors(column: str) -> None:
 
 def test_array_makes_arrays_where_nothing_stands_in_front() -> None:
     assert cep.sql("SELECT ARRAY[7, 8][2] AS x", ev=make_events(1, 2)).to_pylist() == [{"x": 8}]
+
+
+@pytest.mark.parametrize("opens", ["[", "ARRAY["])
+def test_arrays_in_arrays_are_read_once(opens: str) -> None:
+    """Each level took twice as long as the one around it: thirty of them did not end."""
+    rows = cep.sql(f"SELECT {opens * 30} 7 {']' * 30} AS deep FROM ev", ev=make_events(1, 1)).to_pylist()
+    assert str(rows[0]["deep"]) == "[" * 30 + "7" + "]" * 30

@@ -202,12 +202,26 @@ def test_events_without_an_answer_are_counted(tmp_path: Path) -> None:
     running.finish()
 
 
+@pytest.mark.parametrize("tables", ["t JOIN s ON s.id = t.id", "s JOIN t ON s.id = t.id", "t JOIN s USING (id)"])
+def test_tables_may_be_named_before_the_stream(tables: str) -> None:
+    events = pa.table({"id": [1, 2, 1, 3], "ts": pa.array([0, 1, 2, 3], pa.timestamp("us"))})
+    running = cep.open(
+        f"SELECT s.ts, t.v FROM {tables}", s=events.schema, t=cep.Table(pa.table({"id": [1, 2, 9], "v": [5, 6, 7]}))
+    )
+    rows = [
+        *running.push(s=events.slice(0, 1)).to_pylist(),
+        *running.push(s=events.slice(1)).to_pylist(),
+        *running.finish().to_pylist(),
+    ]
+    assert [(row["ts"].microsecond, row["v"]) for row in rows] == [(0, 5), (1, 6), (2, 5)]
+
+
 @pytest.mark.parametrize(
     ("query", "code", "place"),
     [
         ("SELECT s.id FROM s JOIN t ON s.name = t.id", "type-mismatch", "s.name = t.id"),
         ("SELECT s.id FROM s JOIN t ON s.id < t.id", "invalid-query", "s"),
-        ("SELECT s.id FROM t JOIN s ON s.id = t.id", "invalid-query", "t"),
+        ("SELECT s.id FROM t LEFT JOIN s ON s.id = t.id", "invalid-query", "t"),
         ("SELECT id FROM s JOIN t ON s.id = t.id", "invalid-query", "id"),
         ("SELECT s.idd FROM s JOIN t ON s.id = t.id", "unknown-column", "idd"),
     ],

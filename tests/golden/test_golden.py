@@ -10,23 +10,28 @@
 A file has cases, parted by "====".  A case has a title ("# ..."), settings ("name: value"), and parts, parted by
 "----", of which the last is what we expect: rows, or "error: code".  In tables, "-" is null, and times are seconds
 since 1970.
+
+Settings of matching/: "not continuous: why" for what `cep.open` refuses; "updating: why" for rows that may always
+change: a warning says that they come at the end, and as changes they are the same rows.
 """
 
 from __future__ import annotations
 
 import sys
 import warnings
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pyarrow as pa
 import pytest
 
 import cepheid as cep
 from cepheid.compiler import compile_query
-from cepheid.errors import CepheidError, MatchFailure
+from cepheid.errors import CepheidError, MatchFailure, RowsAtTheEndWarning
 from cepheid.execution.embedded.batch_host import run_batch
 from cepheid.execution.embedded.relations import describe_sql
 from cepheid.graph.attributes import Beliefs
@@ -94,18 +99,43 @@ def cut_at_random(arrivals: list[dict[str, pa.Table]], random: Random) -> list[d
 
 
 def run_continuously(
-    case: Case, tables: dict[str, pa.Table], batches: list[dict[str, pa.Table]], resume_at: int | None = None
+    case: Case,
+    tables: dict[str, pa.Table],
+    batches: list[dict[str, pa.Table]],
+    resume_at: int | None = None,
+    emit: str = "final",
 ) -> pa.Table:
-    schemas = {name: table.schema for name, table in tables.items()}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", cep.UnboundedStateWarning)
-        query = cep.open(case.query, **schemas)
-        parts = []
-        for number, batch in enumerate(batches):
-            if number == resume_at:
-                query = cep.open(case.query, snapshot=query.snapshot(), **schemas)
-            parts.append(query.push(**batch))
+    def start(snapshot: bytes | None = None) -> Any:
+        schemas = {name: table.schema for name, table in tables.items()}
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", cep.UnboundedStateWarning)
+            if emit == "final" and "updating" in case.settings:
+                with pytest.warns(RowsAtTheEndWarning):
+                    return cep.open(case.query, snapshot=snapshot, emit=emit, **schemas)
+            return cep.open(case.query, snapshot=snapshot, emit=emit, **schemas)
+
+    query = start()
+    parts = []
+    for number, batch in enumerate(batches):
+        if number == resume_at:
+            query = start(query.snapshot())
+        parts.append(query.push(**batch))
     return pa.concat_tables([*parts, query.finish()])
+
+
+def sum_changes(changes: pa.Table) -> pa.Table:
+    """The rows that are there after all changes."""
+    there: Counter[int] = Counter()
+    rows: list[tuple[object, ...]] = []
+    plain = changes.drop_columns(["_change", "_match", "_version"])
+    cells = zip(*(column.to_pylist() for column in plain.columns), strict=True)
+    for change, row in zip(changes.column("_change").to_pylist(), cells, strict=True):
+        if row not in rows:
+            rows.append(row)
+        there[rows.index(row)] += 1 if change == "insert" else -1
+        assert there[rows.index(row)] >= 0, f"{row} goes before it came"
+    left = [dict(zip(plain.column_names, rows[number], strict=True)) for number in there.elements()]
+    return pa.Table.from_pylist(left, schema=plain.schema)
 
 
 def check_rows(run: Callable[[], pa.Table], case: Case, told: str) -> None:
@@ -141,6 +171,10 @@ def test_matching(path: Path, update: bool) -> None:
     batches = cut_at_random(arrivals, random)
     resume_at = random.randint(0, len(batches))
     check_rows(lambda: run_continuously(case, tables, batches, resume_at), case, "compiled, cut and resumed")
+    if "updating" in case.settings:
+        check_rows(
+            lambda: sum_changes(run_continuously(case, tables, batches, resume_at, "changes")), case, "as changes"
+        )
 
 
 # --- the rest --------------------------------------------------------------------------------------------

@@ -52,7 +52,7 @@ def test_operator_attributes_are_those_of_table_1() -> None:
     graph = bind(f"SELECT d FROM {PATTERN} WHERE d > 1")
     attributes = graph.operator_attributes(vertex_of(graph, RowPattern))
     assert (attributes.id, attributes.impl) == ("row_pattern_1", "row_pattern")
-    assert attributes.params[0] == "pattern=(a b)"
+    assert attributes.params[0] == "pattern=(A B)"
     assert (attributes.in_degree, attributes.out_degree) == (1, 1)
     assert (attributes.type, attributes.merge_type, attributes.split_type) == ("processing", "N/A", "N/A")
     assert (attributes.shareable, attributes.sh_strategy) == (True, "proc+source")

@@ -9,12 +9,13 @@ import pytest
 from sqlglot import exp
 
 from cepheid.kernel.aggregates.catalog import AGGREGATES, find_aggregate, find_written
-from cepheid.kernel.aggregates.definition import ANYWHERE, AggregateDefinition, PythonAggregate
+from cepheid.kernel.aggregates.definition import ANYWHERE, AggregateDefinition
 from cepheid.kernel.columns import Interner
 from cepheid.kernel.compiled.pattern_aggregates import tabulate_aggregates
 from cepheid.kernel.compiled.register_code import CodeWriter
 from cepheid.kernel.compiled.window_aggregates.banks import KeepingBank, make_banks
 from cepheid.kernel.expression import Aggregate
+from cepheid.kernel.python_aggregate import PythonAggregate
 from cepheid.kernel.window import WindowedAggregate
 
 DOCS = Path(__file__).parents[2] / "docs" / "reference"

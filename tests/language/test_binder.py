@@ -9,7 +9,6 @@ import pytest
 
 import cepheid as cep
 from cepheid.compiler import Compilation, compile_query
-from cepheid.errors import InvalidOrder, NotSupportedYet
 from cepheid.execution.embedded.relations import describe_sql
 from cepheid.graph.operators import Filter, Project, Relation, RowPattern, Sequence, Sink, Source
 from cepheid.graph.query_graph import QueryGraph
@@ -18,7 +17,7 @@ from cepheid.language.binder import bind_query
 from cepheid.language.catalog import Catalog
 from cepheid.language.parsing.parser import parse_query
 from cepheid.language.parsing.syntax import SequenceClause
-from cepheid.schema import read_schema
+from cepheid.schema import CHANGE_COLUMNS, read_schema
 
 SCHEMAS = {
     "s": read_schema("s", {"ts": "timestamp", "id": "int", "k": "bigint", "f": "double", "t": "string"}),
@@ -156,10 +155,11 @@ def test_filters_and_projections_need_no_relation(query: str) -> None:
         f"SELECT f FROM {PATTERN} UNION ALL SELECT max(f) FROM {PATTERN}",
     ],
 )
-def test_what_needs_more_than_one_row_is_left_to_the_host_and_refused_on_streams(query: str) -> None:
+@pytest.mark.filterwarnings("ignore::cepheid.UnboundedStateWarning", "ignore::cepheid.errors.RowsAtTheEndWarning")
+def test_what_needs_more_than_one_row_is_left_to_the_host_and_kept_up_to_date_on_streams(query: str) -> None:
     assert Relation in kinds_of(query)
-    with pytest.raises((NotSupportedYet, InvalidOrder)):
-        cep.open(query, **SCHEMAS)
+    final, changes = cep.open(query, **SCHEMAS).schema, cep.open(query, emit="changes", **SCHEMAS).schema
+    assert changes.names == [*CHANGE_COLUMNS, *final.names]
 
 
 @pytest.mark.parametrize(

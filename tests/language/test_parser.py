@@ -196,7 +196,7 @@ def test_words_of_the_language_may_name_columns_and_variables() -> None:
         "PATTERN (start show first next end) "
         "DEFINE start AS start.x > 1, next AS next.x > final, end AS end.x > 1"
     )
-    assert show_pattern(clause.pattern) == "start show first next end"
+    assert show_pattern(clause.pattern) == "START SHOW FIRST NEXT END"
     assert [measure.name.text for measure in clause.measures] == ["final", "match"]
     assert not [node for measure in clause.measures for node in measure.expression.find_all(exp.Anonymous)]
 
@@ -221,10 +221,10 @@ def test_inner_clauses_come_before_outer_ones() -> None:
         if isinstance(clause, MatchRecognizeClause)
     ]
     assert shown == [
-        ("_cep_1", "a", "t"),
-        ("_cep_2", "b", "w"),
-        ("_cep_3", "c", "(SELECT * FROM _cep_2 AS i) AS s"),
-        ("_cep_4", "d", "(VALUES (1, 2), (3, 4)) AS v(id, x)"),
+        ("_cep_1", "A", "t"),
+        ("_cep_2", "B", "w"),
+        ("_cep_3", "C", "(SELECT * FROM _cep_2 AS i) AS s"),
+        ("_cep_4", "D", "(VALUES (1, 2), (3, 4)) AS v(id, x)"),
     ]
     assert query.relation.sql() == (
         "WITH w AS (SELECT * FROM _cep_1) SELECT * FROM _cep_3 AS o JOIN _cep_4 ON TRUE, _cep_5"
@@ -429,7 +429,7 @@ def test_what_a_window_says() -> None:
     assert (named.seek, named.following, inline.seek, inline.following) == (True, None, False, 5)
     assert [measure.name.text for measure in named.measures] == ["m"]
     assert named.after_match.kind == "to_next"
-    assert show_pattern(named.pattern) == "a NOT c b+"
+    assert show_pattern(named.pattern) == "A NOT C B+"
     assert (named.within, named.subsets) == (Within(timedelta(seconds=5)), (Subset(Name("u"), (Name("a"), Name("b"))),))
     written = [(function.output, function.expression.sql()) for function in named.functions]
     assert written == [("_over_1", "m"), ("_over_2", "COUNT(*)"), ("_over_4", "m")]
@@ -457,7 +457,7 @@ def test_names_of_windows_are_those_of_the_nearest_select() -> None:
     inner = "SELECT m OVER w AS n FROM t WINDOW w AS (ORDER BY a MEASURES x.b AS m {frame} PATTERN (x))"
     text = f"SELECT n OVER w FROM ({inner}) WINDOW w AS (ORDER BY n MEASURES x.n AS n {{frame}} PATTERN (x x))"
     found = windows(text.format(frame="ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING"))
-    assert [show_pattern(clause.pattern) for clause in found] == ["x", "x x"]
+    assert [show_pattern(clause.pattern) for clause in found] == ["X", "X X"]
 
 
 def test_a_window_without_use_is_left_out() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cepheid.errors import CepheidError, NotSupportedYet, SyntaxProblem
+from cepheid.errors import CepheidError, SyntaxProblem
 from cepheid.language.parsing.interval_parser import scale_unit
 from cepheid.language.parsing.parser import parse_query
 
@@ -104,7 +104,23 @@ def test_mistakes_in_match_recognize(body: str, place: str, message: str) -> Non
         ("(bids a", "", 'expected ")" at the end of the query'),
         ("(bids, bids b)", ",", 'expected a variable for stream "bids" before ","'),
         ("(bids a,)", ")", 'expected a stream before ")"'),
-        ("(bids* a)", "*", 'expected a variable for stream "bids" before "*"'),
+        ("(bids* *)", "*", 'expected a variable for stream "bids" before "*"'),
+        ("(bids{} a)", "}", 'expected a number of events before "}"'),
+        ("(bids{3,2} a)", "{3,2}", "no events can be so many"),
+        ("(bids{,0} a)", "{,0}", "no events can be so many"),
+        ("(bids{1.5} a)", "1.5", '"1.5" is not a number of events'),
+        ("(bids{100000} a)", "100000", '"100000" is not a number of events'),
+        ("(bids{2 a)", "a", 'expected "}" before "a"'),
+        ("(bids a GREEDY)", "GREEDY", "this is about events that are repeated"),
+        ("(bids a UNTIL bids u)", "UNTIL bids u", "this is about events that are repeated"),
+        ("(bids+ a[] UNTIL bids+ u[])", "bids+ u[]", "one event ends it"),
+        ("(bids a FOLLOWED bids b)", "bids", 'expected BY before "bids"'),
+        ("(bids a NEXT)", ")", 'expected a stream before ")"'),
+        ("(bids a NOT NEXT bids b FOR 2 s)", "FOR 2 s", "NOT NEXT is about one event, not about a time"),
+        ("(bids a, EVERY ~bids b)", "EVERY ~bids b", "EVERY of an absence needs FOR"),
+        ("(bids a, ~bids b FOR)", ")", 'expected an interval before ")"'),
+        ("(bids a, ~bids b FOR 2 fortnights)", "2 fortnights", '"fortnights" is not a unit of time'),
+        ("(bids a) LIMIT PARTIALS 5 ONCE", "ONCE", '"ONCE" stands at the wrong place in PATTERN SEQ'),
         ("(bids a[])", "[]", '"[]" needs a repeated stream'),
         ("(bids+ a[1])", "1", 'expected "]" before "1"'),
         ("(~bids+ b[])", "~bids+ b[]", "a negated term cannot be repeated"),
@@ -119,9 +135,10 @@ def test_mistakes_in_match_recognize(body: str, place: str, message: str) -> Non
         ("(bids a) STRATEGY skip_til_any", "skip_til_any", 'strategy "skip_til_any" does not exist'),
         ("(bids a) STRATEGY", "", "expected a strategy at the end of the query"),
         ("(bids a) AS p", "AS", 'unexpected "AS"'),
-        ("((bids a))", ")", 'expected "|" or "&" before ")"'),
+        ("((bids a bids b))", "bids", 'expected "|", "&", "," or ")" before "bids"'),
+        ("((bids a & (bids b, bids c)))", "(bids b, bids c)", "a group cannot stand in a group with &"),
         ("((bids a | bids b & bids c))", "(bids a | bids b &", '"|" and "&" cannot be mixed in one group'),
-        ("((bids a | ~bids b))", "~bids b", "a negated term cannot stand in a group"),
+        ("((bids a | ~bids b))", "~bids b", "a negated term in a group with | needs FOR"),
         ("((bids a & bids+ b[]))", "bids+ b[]", "a repeated term cannot stand in a group with &"),
         ("(bids a) TIMEOUT 5", "5", 'expected ROWS before "5"'),
         ("(bids a) CONSUME ALL", "ALL", 'expected MATCHED before "ALL"'),
@@ -138,10 +155,11 @@ def test_mistakes_in_sequences(body: str, place: str, message: str) -> None:
     assert message in ("*", problem.message)
 
 
-def test_order_of_nulls_is_refused_rather_than_forgotten() -> None:
-    problem, found = read_problem("SELECT * FROM t MATCH_RECOGNIZE (ORDER BY ts NULLS FIRST PATTERN (a))")
-    assert isinstance(problem, NotSupportedYet)
-    assert found == "NULLS"
+@pytest.mark.parametrize(("written", "nulls_first"), [("NULLS FIRST", True), ("DESC NULLS LAST", False), ("", None)])
+def test_order_of_nulls_is_read_and_not_forgotten(written: str, nulls_first: bool | None) -> None:
+    """Tables obey it (golden: rows_order_backwards), streams refuse it (test_bad_input.py)."""
+    (clause,) = parse_query(f"SELECT * FROM t MATCH_RECOGNIZE (ORDER BY ts {written} PATTERN (a))").clauses
+    assert [term.nulls_first for term in clause.order_by] == [nulls_first]
 
 
 def test_misspelt_words_are_corrected() -> None:
@@ -173,7 +191,7 @@ def test_error_shows_the_line() -> None:
             '"1e99999999999999999999" is not an amount of time',
         ),
         ("", ")", 'expected an interval before ")"'),
-        ("5", ")", 'expected a unit of time before ")"'),
+        ("INTERVAL 5", ")", 'expected a unit of time before ")"'),
         ("a.x", "a", 'expected an interval before "a"'),
     ],
 )

@@ -170,3 +170,82 @@ def test_mistakes_that_need_the_streams_are_told_when_it_runs(
 def test_only_text_and_patterns_are_queries() -> None:
     with pytest.raises(InvalidInput, match="not text or a pattern"):
         cep.sql(3)
+
+
+def test_ways_of_steps_are_written_out() -> None:
+    pair = cep.pattern("e", "asks").next("f", "asks", "f.id = e.id")
+    pattern = (
+        cep.pattern("a", "bids")
+        .next("b", "bids", times=(2, 3), consecutive=True, greedy=True)
+        .not_next("c", "cancels")
+        .followed_by("d", "asks", one_or_more=True, until=("u", "cancels", "u.price > 5"))
+        .then_group(pair, times=(1, None))
+        .then_any_of("g", cep.pattern().not_("h", "cancels", lasting="2 seconds"))
+        .followed_by_any("i", "bids", optional=True)
+        .not_("j", "cancels", lasting=timedelta(seconds=1))
+        .once(per_key=True)
+        .select("a.id")
+    )
+    assert pattern.sql.splitlines() == [
+        "SELECT a.id",
+        (
+            "FROM PATTERN SEQ(bids a NEXT bids{2,3} b[] CONSECUTIVE GREEDY NOT NEXT cancels c "
+            "FOLLOWED BY asks+ d[] UNTIL cancels u, (asks e NEXT asks f)+, (? g | ~cancels h FOR INTERVAL '2' SECOND) "
+            "FOLLOWED BY ANY bids? i, ~cancels j FOR INTERVAL '1' SECOND)"
+        ),
+        "  WHERE (u.price > 5)",
+        "    AND (f.id = e.id)",
+        "  ONCE PER KEY",
+    ]
+
+
+def test_a_pattern_with_ways_finds_what_its_text_finds() -> None:
+    pattern = (
+        cep.pattern("a", where=is_big)
+        .followed_by_any("b")
+        .not_("c", where="c.id = 9", lasting="1 second")
+        .select("a.id", x="b.id")
+    )
+    text = """SELECT a.id, b.id AS x FROM PATTERN SEQ(bids a FOLLOWED BY ANY bids b, ~bids c FOR 1 s)
+        WHERE a.price > 25 AND c.id = 9"""
+    found = cep.sql(pattern, bids=BIDS)
+    assert found.num_rows == 3
+    assert found.equals(cep.sql(text, bids=BIDS))
+
+
+def test_silence_needs_no_event() -> None:
+    silence = cep.pattern().not_("c", "bids", lasting="1 second", every=True).select(at="MATCH_TIME()")
+    assert cep.sql(silence, bids=BIDS).num_rows == 1, "behind the last event"
+
+
+@pytest.mark.parametrize(
+    ("build", "message"),
+    [
+        (lambda: cep.pattern().next("a"), "next(...) comes before the first term"),
+        (lambda: cep.pattern().not_next("a"), "not_next(...) comes before the first term"),
+        (lambda: cep.pattern("a", times=0), "pattern(...): 0 is no number of events"),
+        (lambda: cep.pattern("a", times=(3, 2)), "pattern(...): (3, 2) is no number of events"),
+        (lambda: cep.pattern("a", times=2, one_or_more=True), "pattern(...): one_or_more and times say the same thing"),
+        (lambda: cep.pattern("a", times=2, optional=True), "pattern(...): several events or none"),
+        (lambda: cep.pattern("a", often=2), 'pattern(...) has no argument "often"'),  # type: ignore[call-arg]
+        (
+            lambda: cep.pattern("a", times=2, consecutive=True, combinations=True),
+            "pattern(...): consecutive and combinations exclude each other",
+        ),
+        (
+            lambda: cep.pattern("a").then_group(cep.pattern("a")),
+            'then_group("a"): the pattern has a variable "a" already',
+        ),
+        (lambda: cep.pattern("a").then_group(cep.pattern()), "then_group(...) is given no pattern"),
+        (
+            lambda: cep.pattern("a").then_group(cep.pattern("b").within("1 s")),
+            "then_group(...): the pattern inside has more than terms and conditions",
+        ),
+        (lambda: cep.pattern("a").not_("b", lasting="2 moons"), 'not_(...): "moons" is not a unit of time'),
+    ],
+)
+def test_mistakes_about_ways_name_the_call(build: Callable[[], Pattern], message: str) -> None:
+    with pytest.raises(CepheidError) as caught:
+        build()
+    assert caught.value.message == message
+    assert caught.value.hint

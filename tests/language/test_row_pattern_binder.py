@@ -57,7 +57,7 @@ def match_recognize(body: str) -> str:
 def condition(written: str) -> Expression:
     node = pattern(match_recognize(f"MEASURES a.f AS m PATTERN (a b) SUBSET u = (a, b) DEFINE b AS {written}"))
     ((variable, bound),) = node.program.conditions
-    assert variable == "b"
+    assert variable == "B"
     return bound
 
 
@@ -79,24 +79,24 @@ def measured(query: str) -> dict[str, str]:
     [
         ("count(*)", Aggregate("count", None)),
         ("count(1)", Aggregate("count", None)),
-        ("count(b.*)", Aggregate("count", None, variables=("b",))),
-        ("count(u.*)", Aggregate("count", None, variables=("a", "b"))),
+        ("count(b.*)", Aggregate("count", None, variables=("B",))),
+        ("count(u.*)", Aggregate("count", None, variables=("A", "B"))),
         ("count(t)", Aggregate("count", "t", "string", "int")),
-        ("count(DISTINCT b.t)", Aggregate("count", "t", "string", "int", ("b",), distinct=True)),
-        ("sum(b.i)", Aggregate("sum", "i", "int", "int", ("b",))),
-        ("sum(b.f)", Aggregate("sum", "f", "float", "float", ("b",))),
-        ("avg(b.i)", Aggregate("avg", "i", "int", "float", ("b",))),
-        ("stddev(b.i)", Aggregate("stddev_samp", "i", "int", "float", ("b",))),
-        ("variance(b.i)", Aggregate("var_samp", "i", "int", "float", ("b",))),
-        ("var_pop(b.f)", Aggregate("var_pop", "f", "float", "float", ("b",))),
+        ("count(DISTINCT b.t)", Aggregate("count", "t", "string", "int", ("B",), distinct=True)),
+        ("sum(b.i)", Aggregate("sum", "i", "int", "int", ("B",))),
+        ("sum(b.f)", Aggregate("sum", "f", "float", "float", ("B",))),
+        ("avg(b.i)", Aggregate("avg", "i", "int", "float", ("B",))),
+        ("stddev(b.i)", Aggregate("stddev_samp", "i", "int", "float", ("B",))),
+        ("variance(b.i)", Aggregate("var_samp", "i", "int", "float", ("B",))),
+        ("var_pop(b.f)", Aggregate("var_pop", "f", "float", "float", ("B",))),
         ("max(k)", Aggregate("max", "_key0", "int", "int")),
-        ("min_by(b.i, b.t)", Aggregate("min_by", "i", "int", "int", ("b",), by="t", by_kind="string")),
-        ("max_by(DISTINCT b.f, b.ts)", Aggregate("max_by", "f", "float", "float", ("b",), by="_time", by_kind="time")),
-        ("count_if(b.i > 1)", Aggregate("count", "_e0", "int", "int", ("b",))),
-        ("sum(b.i * b.f)", Aggregate("sum", "_e0", "float", "float", ("b",))),
-        ("sum(b.f) FILTER (WHERE b.ok)", Aggregate("sum", "_e0", "float", "float", ("b",))),
-        ("count(b.*) FILTER (WHERE b.ok)", Aggregate("count", "_e0", "int", "int", ("b",))),
-        ("RUNNING sum(a.i)", Aggregate("sum", "i", "int", "int", ("a",))),
+        ("min_by(b.i, b.t)", Aggregate("min_by", "i", "int", "int", ("B",), by="t", by_kind="string")),
+        ("max_by(DISTINCT b.f, b.ts)", Aggregate("max_by", "f", "float", "float", ("B",), by="_time", by_kind="time")),
+        ("count_if(b.i > 1)", Aggregate("count", "_e0", "int", "int", ("B",))),
+        ("sum(b.i * b.f)", Aggregate("sum", "_e0", "float", "float", ("B",))),
+        ("sum(b.f) FILTER (WHERE b.ok)", Aggregate("sum", "_e0", "float", "float", ("B",))),
+        ("count(b.*) FILTER (WHERE b.ok)", Aggregate("count", "_e0", "int", "int", ("B",))),
+        ("RUNNING sum(a.i)", Aggregate("sum", "i", "int", "int", ("A",))),
         ("MATCH_NUMBER()", MatchNumber()),
     ],
 )
@@ -110,9 +110,9 @@ def test_facts_in_a_condition(written: str, expected: Expression) -> None:
     ("written", "position"),
     [
         ("CLASSIFIER()", Position()),
-        ("CLASSIFIER(a)", Position(("a",))),
+        ("CLASSIFIER(a)", Position(("A",))),
         ("PREV(CLASSIFIER())", Position((), "last", 0, -1)),
-        ("LAST(CLASSIFIER(u), 1)", Position(("a", "b"), "last", 1)),
+        ("LAST(CLASSIFIER(u), 1)", Position(("A", "B"), "last", 1)),
         ("NEXT(FIRST(CLASSIFIER()), 2)", Position((), "first", 0, 2)),
     ],
 )
@@ -123,31 +123,31 @@ def test_classifier_in_a_condition(written: str, position: Position) -> None:
 
 @pytest.mark.parametrize("written", ["bool_and(b.ok)", "every(b.ok)", "min(b.ok)"])
 def test_bool_and_is_min(written: str) -> None:
-    assert condition(written) == Aggregate("min", "ok", "bool", "bool", ("b",))
+    assert condition(written) == Aggregate("min", "ok", "bool", "bool", ("B",))
 
 
 @pytest.mark.parametrize(
     ("written", "shown"),
     [
-        ("sqrt(a.i) > 1", "gt(sqrt(to_float(a.i)), 1)"),
-        ("power(a.f, 2) > 1", "gt(power(a.f, 2.0), 1)"),
-        ("round(a.f / b.f, 2) > 1", "gt(round(div(a.f, b.f), 2), 1)"),
-        ("log2(a.f + b.f) > 1", "gt(log2(add(a.f, b.f)), 1)"),
-        ("log10(a.f + b.f) > 1", "gt(log10(add(a.f, b.f)), 1)"),
-        ("ceiling(a.f + b.f) > 1", "gt(ceil(add(a.f, b.f)), 1)"),
-        ("truncate(a.f + b.f) > 1", "gt(trunc(add(a.f, b.f)), 1)"),
-        ("mod(a.i, b.i) = 1", "eq(mod(a.i, b.i), 1)"),
-        ("a.f > pi()", "gt(a.f, 3.141592653589793)"),
-        ("date_diff('minute', a.ts, b.ts) > 5", "gt(div_whole(sub(b._time, a._time), 60000000), 5)"),
-        ("to_unixtime(b.ts) > 5", "gt(to_seconds(sub(b._time, 0)), 5)"),
-        ("least(a.t, 'm') = 'x'", "eq(if(is_null(a.t), None, least(a.t, 'm')), 'x')"),
+        ("sqrt(a.i) > 1", "gt(sqrt(to_float(A.i)), 1)"),
+        ("power(a.f, 2) > 1", "gt(power(A.f, 2.0), 1)"),
+        ("round(a.f / b.f, 2) > 1", "gt(round(div(A.f, B.f), 2), 1)"),
+        ("log2(a.f + b.f) > 1", "gt(log2(add(A.f, B.f)), 1)"),
+        ("log10(a.f + b.f) > 1", "gt(log10(add(A.f, B.f)), 1)"),
+        ("ceiling(a.f + b.f) > 1", "gt(ceil(add(A.f, B.f)), 1)"),
+        ("truncate(a.f + b.f) > 1", "gt(trunc(add(A.f, B.f)), 1)"),
+        ("mod(a.i, b.i) = 1", "eq(mod(A.i, B.i), 1)"),
+        ("a.f > pi()", "gt(A.f, 3.141592653589793)"),
+        ("date_diff('minute', a.ts, b.ts) > 5", "gt(div_whole(sub(B._time, A._time), 60000000), 5)"),
+        ("to_unixtime(b.ts) > 5", "gt(to_seconds(sub(B._time, 0)), 5)"),
+        ("least(a.t, 'm') = 'x'", "eq(if(is_null(A.t), None, least(A.t, 'm')), 'x')"),
         (
             "greatest(a.i, b.i) = 1",
-            "eq(if(or(is_null(a.i), is_null(b.i)), None, greatest(a.i, b.i)), 1)",
+            "eq(if(or(is_null(A.i), is_null(B.i)), None, greatest(A.i, B.i)), 1)",
         ),
-        ("round(avg(b.f), 1) > a.f", "gt(round(avg(b.f), 1), a.f)"),
-        ("upper(b.t) = 'X'", "eq(b._e0, 'X')"),
-        ("truncate(b.f, 2) > 1", "gt(b._e0, 1)"),
+        ("round(avg(b.f), 1) > a.f", "gt(round(avg(B.f), 1), A.f)"),
+        ("upper(b.t) = 'X'", "eq(B._e0, 'X')"),
+        ("truncate(b.f, 2) > 1", "gt(B._e0, 1)"),
     ],
 )
 def test_functions_over_several_events(written: str, shown: str) -> None:
@@ -157,7 +157,7 @@ def test_functions_over_several_events(written: str, shown: str) -> None:
 def test_literals_make_no_decimals_of_what_is_aggregated() -> None:
     bound = condition("sum(b.i * 0.5) > 1")
     assert isinstance(bound, Call)
-    assert bound.arguments[0] == Aggregate("sum", "_e1", "float", "float", ("b",))
+    assert bound.arguments[0] == Aggregate("sum", "_e1", "float", "float", ("B",))
 
 
 # --- the pattern ------------------------------------------------------------------------------------------
@@ -165,12 +165,12 @@ def test_literals_make_no_decimals_of_what_is_aggregated() -> None:
 
 def test_condition_of_an_absent_variable_reads_the_row_under_test() -> None:
     node = pattern(match_recognize("MEASURES a.f AS m PATTERN (a NOT b c) DEFINE b AS b.f > a.f AND f > FIRST(a.f)"))
-    assert show_pattern(node.program.pattern) == "a NOT b c"
+    assert show_pattern(node.program.pattern) == "A NOT B C"
     ((variable, bound),) = node.program.conditions
-    assert variable == "b"
+    assert variable == "B"
     assert isinstance(bound, Call)
     assert bound.arguments[0] == Call(
-        "gt", (Cell("f", "float", Position(("b",))), Cell("f", "float", Position(("a",)))), "bool"
+        "gt", (Cell("f", "float", Position(("B",))), Cell("f", "float", Position(("A",)))), "bool"
     )
 
 
@@ -182,15 +182,26 @@ def test_the_row_under_test_of_an_absence_is_of_its_variable() -> None:
 
 def test_variables_are_spelt_alike_whatever_their_case() -> None:
     node = pattern(match_recognize("MEASURES A.f AS m PATTERN (a A PERMUTE(B, A) {- b -} NOT c B) DEFINE C AS TRUE"))
-    assert show_pattern(node.program.pattern) == "a a PERMUTE(B, a) {- B -} NOT c B"
-    assert [variable for variable, _ in node.program.conditions] == ["c"]
+    assert show_pattern(node.program.pattern) == "A A PERMUTE(B, A) {- B -} NOT C B"
+    assert [variable for variable, _ in node.program.conditions] == ["C"]
 
 
 @pytest.mark.parametrize(
-    "text", ["^ a $", "PERMUTE(a, b c, d+)", "a {- b* -} c", "(^ a)* b", "a (NOT b | d) c", "a | ()"]
+    "text",
+    [
+        "^ a $",
+        "PERMUTE(a, b c, d+)",
+        "a {- b* -} c",
+        "(^ a)* b",
+        "a (NOT b | d) c",
+        "a | ()",
+        "not b for interval '90' second a",
+        "a (not b for interval '2' day)? c",
+        "(a not b for interval '7' microsecond)+",
+    ],
 )
 def test_every_pattern_is_bound_as_written(text: str) -> None:
-    assert show_pattern(pattern(match_recognize(f"MEASURES 1 AS one PATTERN ({text})")).program.pattern) == text
+    assert show_pattern(pattern(match_recognize(f"MEASURES 1 AS one PATTERN ({text})")).program.pattern) == text.upper()
 
 
 def test_a_row_without_measures_of_the_match_keeps_a_cell() -> None:
@@ -210,7 +221,7 @@ def test_aggregates_of_all_rows_are_running_unless_final() -> None:
     )
     shown = [cell.show() for cell in node.cells if cell.kind == "aggregate"]
     assert [text.rsplit(" AS ", 1)[0] for text in shown] == [
-        *("count(*)", "FINAL count(*)", "sum(a.f)", "array_agg(DISTINCT a.t)")
+        *("count(*)", "FINAL count(*)", "sum(A.f)", "array_agg(DISTINCT A.t)")
     ]
 
 
@@ -250,7 +261,7 @@ def test_a_window_tells_every_row_with_its_match() -> None:
     rows = [cell.column for cell in node.cells if cell.kind == "row"]
     assert rows == ["_time", "_key0", "i", "f", "t", "ok", "at"]
     others = [cell.show().rsplit(" AS ", 1)[0] for cell in node.cells if cell.kind != "row"]
-    assert others == ["MATCH_NUMBER()", "FINAL b.f", "FINAL count(*)", "FINAL FIRST(t)", "FINAL FIRST(t, 2)"]
+    assert others == ["MATCH_NUMBER()", "FINAL B.f", "FINAL count(*)", "FINAL FIRST(t)", "FINAL FIRST(t, 2)"]
     added = {name: sql for name, sql in measured(query).items() if name.startswith("_over")}
     assert added == {
         "_over_1": 'CASE WHEN "_c7" IS NOT NULL THEN "_c8" END',
@@ -309,4 +320,4 @@ def test_patterns_over_patterns_joined_with_patterns() -> None:
       q AS (SELECT * FROM p MATCH_RECOGNIZE (PARTITION BY k ORDER BY at MEASURES sum(x.f) AS total PATTERN (x+))),
       r AS (SELECT k, n OVER w AS n FROM p WINDOW w AS (ORDER BY at MEASURES LAST(x.f) AS n {FRAME} PATTERN (x x)))
       SELECT p.k, q.total, r.n FROM p JOIN q ON p.k = q.k JOIN r ON r.k = q.k"""
-    assert [show_pattern(node.program.pattern) for node in patterns(query)] == ["a NOT b c", "x+", "x x"]
+    assert [show_pattern(node.program.pattern) for node in patterns(query)] == ["A NOT B C", "X+", "X X"]

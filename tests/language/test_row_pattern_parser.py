@@ -21,7 +21,7 @@ from cepheid.kernel.pattern import (
 )
 from cepheid.language.parsing.row_pattern_parser import parse_row_pattern
 
-A, B, C = Term("a"), Term("b"), Term("c")
+A, B, C = Term("A"), Term("B"), Term("C")
 
 
 def read_problem(text: str) -> tuple[SyntaxProblem, str]:
@@ -62,17 +62,27 @@ def read_problem(text: str) -> tuple[SyntaxProblem, str]:
         ("{- a | b -}+", Repetition(Exclusion(Alternation((A, B))), 1, None)),
         ("permute(a, b c)", Permutation((A, Concatenation((B, C))))),
         ("PERMUTE(a|b)", Permutation((Alternation((A, B)),))),
-        ("permute a", Concatenation((Term("permute"), A))),
+        ("permute a", Concatenation((Term("PERMUTE"), A))),
         ('"a b" `c``d`', Concatenation((Term("a b"), Term("c`d")))),
-        ("select from1 é_1", Concatenation((Term("select"), Term("from1"), Term("é_1")))),
+        ("select from1 é_1", Concatenation((Term("SELECT"), Term("FROM1"), Term("É_1")))),
         ("a -- b )\n/* ) */ c", Concatenation((A, C))),
-        ("a NOT b c", Concatenation((A, Absence("b"), C))),
-        ("a not b", Concatenation((A, Absence("b")))),
-        ("a~b c", Concatenation((A, Absence("b"), C))),
+        ("a NOT b c", Concatenation((A, Absence("B"), C))),
+        ("a not b", Concatenation((A, Absence("B")))),
+        ("a~b c", Concatenation((A, Absence("B"), C))),
         ('a ~ "B x"', Concatenation((A, Absence("B x")))),
         ('a "NOT" b', Concatenation((A, Term("NOT"), B))),
-        ("a (NOT b | c)", Concatenation((A, Alternation((Absence("b"), C))))),
-        ("a NOT b+ c", Concatenation((A, Repetition(Absence("b"), 1, None), C))),
+        ("a (NOT b | c)", Concatenation((A, Alternation((Absence("B"), C))))),
+        ("a NOT b+ c", Concatenation((A, Repetition(Absence("B"), 1, None), C))),
+        ("a NOT b FOR INTERVAL '2' SECOND c", Concatenation((A, Absence("B", 2_000_000), C))),
+        ("a ~b for interval '1.5' minute", Concatenation((A, Absence("B", 90_000_000)))),
+        ("a NOT b FOR INTERVAL 3 HOURS c", Concatenation((A, Absence("B", 3 * 3_600_000_000), C))),
+        ("a NOT b FOR INTERVAL '2 s'? c", Concatenation((A, Repetition(Absence("B", 2_000_000), 0, 1), C))),
+        ("a NOT b FOR 100 ms c", Concatenation((A, Absence("B", 100_000), C))),
+        ("a NOT b FOR 5s", Concatenation((A, Absence("B", 5_000_000)))),
+        ("a NOT b FOR 10 c", Concatenation((A, Absence("B", 10, counted=True), C))),
+        ("a NOT b FOR -1 s", Concatenation((A, Absence("B", -1_000_000)))),
+        ('a NOT b "FOR"', Concatenation((A, Absence("B"), Term("FOR")))),
+        ("a FOR NOT b", Concatenation((A, Term("FOR"), Absence("B")))),
     ],
 )
 def test_row_pattern(text: str, expected: RowPattern) -> None:
@@ -81,11 +91,11 @@ def test_row_pattern(text: str, expected: RowPattern) -> None:
 
 
 def test_spans_of_row_patterns() -> None:
-    text = "PATTERN (^ {- a -} PERMUTE(b, c) () NOT  d ~e)"
+    text = "PATTERN (^ {- a -} PERMUTE(b, c) () NOT  d ~e NOT f FOR  5 s)"
     pattern: Any = parse_row_pattern(text, 8)[0]
     spans = [part.span for part in pattern.items]
     written = [text[span.start : span.end] for span in spans]
-    assert written == ["^", "{- a -}", "PERMUTE(b, c)", "()", "NOT  d", "~e"]
+    assert written == ["^", "{- a -}", "PERMUTE(b, c)", "()", "NOT  d", "~e", "NOT f FOR  5 s"]
 
 
 @pytest.mark.parametrize(
@@ -107,7 +117,16 @@ def test_spans_of_row_patterns() -> None:
         ("{--} a", "-}", 'unexpected "-}" in the row pattern: expected a pattern variable'),
         ("{- a", ")", 'unexpected ")" in the row pattern: expected "-}"'),
         ("PERMUTE()", ")", 'unexpected ")" in the row pattern: expected a pattern variable'),
-        ("a 'b'", "'", 'unexpected "\'" in the row pattern: expected a pattern variable'),
+        ("a 'b'", "'b'", "unexpected \"'b'\" in the row pattern: expected a pattern variable"),
+        ("a 12 b", "12", 'unexpected "12" in the row pattern: expected a pattern variable'),
+        ("a NOT b FOR c", "c", 'expected a duration behind FOR, not "c"'),
+        ("a NOT b FOR", ")", 'expected a duration behind FOR, not ")"'),
+        ("a NOT b FOR INTERVAL SECOND", "SECOND", 'expected a duration behind FOR, not "SECOND"'),
+        ("a NOT b FOR INTERVAL '2' SECNOD", "'2' SECNOD", '"SECNOD" is not a unit of time'),
+        ("a NOT b FOR INTERVAL '2' MONTH", "'2' MONTH", '"MONTH" has no fixed length'),
+        ("a NOT b FOR INTERVAL '2'", "'2'", "\"'2'\" has no unit of time"),
+        ("a NOT b FOR 1.5 c", "1.5", '"1.5" has no unit of time'),
+        ("a NOT b FOR '' c", "''", '"" is not an interval'),
         ("a NOT (b)", "(", 'expected a pattern variable behind NOT, not "("'),
         ("a NOT", ")", 'expected a pattern variable behind NOT, not ")"'),
         ("a ~~b", "~", 'expected a pattern variable behind ~, not "~"'),

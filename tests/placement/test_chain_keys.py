@@ -15,9 +15,10 @@ SCHEMA = pa.schema([("ts", pa.timestamp("us")), ("k", pa.int64()), ("s", pa.stri
 FLOATS = SCHEMA.set(1, pa.field("k", pa.float64()))
 
 
-def find_keys(text: str, **schemas: pa.Schema) -> ChainKeys:
+def find_keys(text: str, updating: bool = False, **schemas: pa.Schema) -> ChainKeys:
     known = {"s": SCHEMA, "t": SCHEMA, **schemas}
-    graph = compile_query(text, Catalog(known, describe_sql, streams=frozenset(known))).placed.graph
+    catalog = Catalog(known, describe_sql, streams=frozenset(known), updating=updating)
+    graph = compile_query(text, catalog).placed.graph
     (sink,) = [vertex for vertex, node in graph.vertices.items() if isinstance(node, Sink)]
     return find_chain_keys(graph, sink, known)
 
@@ -41,6 +42,23 @@ def test_pattern_over_a_pattern_is_split_by_the_key_that_both_have() -> None:
     assert found.columns == {"s": ("k",)}
     assert found.keys == {"row_pattern_1": (0,), "row_pattern_2": (0,)}
     assert found.cells == {"row_pattern_1": ("_c0",)}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT at, max(n) AS n FROM {counted} AS w GROUP BY at",
+        "SELECT t.i, w.n FROM t LEFT JOIN {counted} AS w ON t.i = w.n",
+        "SELECT n + 1 AS more FROM (SELECT DISTINCT n FROM {counted} AS w) AS d",
+    ],
+)
+def test_results_that_change_see_the_rows_of_all_keys(text: str) -> None:
+    """They were split by the keys of the windows that they read, and gave a part of their rows."""
+    counted = "(SELECT k, count(*) AS n, max(ts) AS at FROM s [PARTITION BY k ORDER BY ts ROWS 2] GROUP BY k)"
+    assert find_keys(f"SELECT k, n FROM {counted}").columns == {"s": ("k",)}
+    found = find_keys(text.format(counted=counted), updating=True)
+    assert found.columns == {}
+    assert "sees all rows at once" in found.why
 
 
 def test_upper_vertex_may_have_fewer_keys_and_in_another_order() -> None:
@@ -118,3 +136,10 @@ def test_streams_under_one_another_must_hash_alike() -> None:
 
 def test_sql_above_the_engines_does_not_matter() -> None:
     assert find_keys(f"SELECT k + 1 AS k, i FROM ({match('s', 'k', 'ts')}) WHERE i > 3").columns == {"s": ("k",)}
+
+
+def test_what_is_kept_up_to_date_above_the_engines_sees_all_rows() -> None:
+    """Each engine had a maximum of its own."""
+    found = find_keys(f"SELECT max(i) AS most FROM ({match('s', 'k', 'ts')})", updating=True)
+    assert not found.columns
+    assert "sees all rows at once" in found.why

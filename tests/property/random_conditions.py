@@ -116,7 +116,7 @@ class ConditionWriter:
         return self.random.choice(("-1", "0", "1", "2", "3", "0.0", "0.5", "2.5", "-1.5"))
 
     def _text_constant(self) -> str:
-        return self.random.choice(("''", "'a'", "'ab'", "'b'", "'Z'", "'\uffee'"))
+        return self.random.choice(("''", "'a'", "'A'", "'B'", "'b'", "'Z'", "'\uffee'"))
 
     def _moment_constant(self) -> str:
         return f"TIMESTAMP '2026-01-01 00:00:{self.random.randint(0, 20):02}'"

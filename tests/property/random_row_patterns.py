@@ -17,7 +17,7 @@ from random_events import SCHEMA, make_events
 VARIABLES = ("a", "b", "c", "d", "e")
 ABSENT = ("no", "none")
 MOST_TERMS = 6
-FEW, SOME, MANY = 24, 60, 2000
+ROWS, FEW, SOME, MANY = 8, 24, 60, 2000
 
 
 @dataclass(frozen=True)
@@ -47,35 +47,46 @@ class PatternWriter:
     variables: dict[str, None] = field(default_factory=dict)
     absent: dict[str, None] = field(default_factory=dict)
 
-    def write(self, depth: int, in_loop: bool, once: bool = True) -> str:
-        """`once`: no quantifier and no PERMUTE is around, so that NOT may stand here."""
-        kind = self._choose_kind(once) if depth else "term"
+    def write(self, depth: int, in_loop: bool, once: bool = True, permuted: bool = False) -> str:
+        """`once`: no quantifier and no PERMUTE is around, so that NOT may stand here (NOT ... FOR: no PERMUTE)."""
+        kind = self._choose_kind(once, permuted) if depth else "term"
         if kind == "term" or self.terms >= MOST_TERMS:
             return self._term() + self._quantifier(in_loop)[0]
         match kind:
             case "group":
                 quantifier, loops = self._quantifier(in_loop)
-                inner = self.write(depth - 1, in_loop or loops, once and not quantifier)
+                inner = self.write(depth - 1, in_loop or loops, once and not quantifier, permuted)
                 return f"({inner}){quantifier}"
             case "absence":
                 return f"{self._term()} {self.random.choice(('NOT ', '~'))}{self._absent()} {self._term()}"
+            case "timed":
+                return f"{self._term()} {self.timed_absence()}"
             case "exclusion":
                 self.excludes = True
-                return f"{{- {self.write(depth - 1, in_loop, once)} -}}"
+                return f"{{- {self.write(depth - 1, in_loop, once, permuted)} -}}"
             case "permute":
                 self.permutes = True
-                parts = [self.write(self.random.choice((0, 0, 1)), in_loop, False) for _ in range(self._count())]
+                parts = [self.write(self.random.choice((0, 0, 1)), in_loop, False, True) for _ in range(self._count())]
                 return f"PERMUTE({', '.join(parts)})"
-        parts = [self.write(depth - 1, in_loop, once) for _ in range(self._count())]
+        parts = [self.write(depth - 1, in_loop, once, permuted) for _ in range(self._count())]
         if kind == "options" and self.random.random() < 0.1:
             parts.append("()")
         if kind == "sequence" and self.marks and self.random.random() < 0.05:
             parts = ["^", *parts] if self.random.random() < 0.5 else [*parts, "$"]
         return f"({' | '.join(parts)})" if kind == "options" else " ".join(parts)
 
-    def _choose_kind(self, once: bool) -> str:
+    def timed_absence(self) -> str:
+        """Behind a term, or before one at the start of the pattern."""
+        seconds = self.random.randint(1, 4)
+        duration = self.random.choice(
+            (f"INTERVAL '{seconds}' SECOND", f"{seconds * 1000} ms", f"INTERVAL '{seconds} s'")
+        )
+        return f"NOT {self._absent()} FOR {duration}"
+
+    def _choose_kind(self, once: bool, permuted: bool) -> str:
         kinds = ["term", "term", "sequence", "sequence", "sequence", "sequence", "options", "options", "group", "group"]
         kinds += ["absence"] if once else []
+        kinds += [] if permuted else ["timed"]
         kinds += ["exclusion"] if self.marks and self.random.random() < 0.5 else []
         kinds += [] if self.permutes else ["permute"]
         return self.random.choice(kinds)
@@ -112,6 +123,7 @@ class QueryWriter:
     looks_back: bool
     most_events: int
     in_window: bool = False
+    of_rows: bool = False
 
     def write(self) -> tuple[str, bool]:
         """The query, and whether a second column decides ties."""
@@ -153,6 +165,10 @@ class QueryWriter:
             variable = self.random.choice(VARIABLES)
             pattern.variables[variable] = pattern.absent["gone"] = None
             written = f"({written}) {variable} NOT gone"
+        if not self.in_window and not written.startswith("^") and self.random.random() < 0.1:
+            variable = self.random.choice(VARIABLES)
+            pattern.variables[variable] = None
+            written = f"{pattern.timed_absence()} {variable} ({written})"
         self.variables, self.absent, self.excludes = list(pattern.variables), list(pattern.absent), pattern.excludes
         return written
 
@@ -207,8 +223,11 @@ class QueryWriter:
 
         def fact(kind: Literal["number", "text"]) -> str:
             if kind == "text":
-                return self._classifier(is_absent)
+                asks = self.of_rows and not is_absent and self.random.random() < 0.7
+                return self._text_of_rows(self._owner()) if asks else self._classifier(is_absent)
             number = () if self.in_window else ("MATCH_NUMBER()",)
+            if self.of_rows and not is_absent and self.random.random() < 0.7:
+                return self._number_of_rows(self._owner())
             return self.random.choice((*number, *(self._computed(self._owner(is_absent)) for _ in range(5))))
 
         facts = fact if self.looks_back and self.random.random() < 0.5 else None
@@ -254,6 +273,9 @@ class QueryWriter:
         if kind == "number":
             return "7" if self.in_window else self.random.choice(("MATCH_NUMBER()", "MATCH_NUMBER()", "7"))
         seen_from = self.random.choice(("", "RUNNING ", "FINAL "))
+        if kind == "aggregate" and self.of_rows:
+            write = self.random.choice((self._number_of_rows, self._text_of_rows, self._list_of_rows))
+            return seen_from + write(owner)
         if kind == "aggregate":
             return seen_from + self._aggregate(owner)
         if kind == "classifier":
@@ -271,6 +293,30 @@ class QueryWriter:
              f"MAX({owner}{column})", f"MAX_BY({owner}{column}, {owner}i)",
              f"ARRAY_AGG({owner}w)", f"CARDINALITY(ARRAY_AGG(DISTINCT {owner}i))",
              f"BOOL_AND({owner}flag)", f"BOOL_OR({owner}i > 0)")
+        )  # fmt: skip
+
+    def _number_of_rows(self, owner: str) -> str:
+        """An aggregate that the kernel leaves to others."""
+        label = f"CLASSIFIER({owner.rstrip('.')})"
+        numbered = () if self.in_window else (f"MAX({owner}i + MATCH_NUMBER())",)
+        return self.random.choice(
+            (*numbered, f"COUNT({label})", f"SUM(IF({label} = 'A', {owner}i, 1))", f"ANY_VALUE({owner}i)",
+             f"CARDINALITY(ARRAY_AGG({owner}w))", f"CARDINALITY(MAX({owner}i, 2))", f"BITWISE_OR_AGG({owner}k)",
+             f"CARDINALITY(MAP_AGG({owner}i, {label}))", f"MAX_BY({owner}i, {label})")
+        )  # fmt: skip
+
+    def _text_of_rows(self, owner: str) -> str:
+        label = f"CLASSIFIER({owner.rstrip('.')})"
+        return self.random.choice(
+            (f"MAX({label})", f"MIN(LOWER({label}))", f"STRING_AGG({label}, '')", f"ANY_VALUE({owner}w)",
+             f"STRING_AGG({owner}w || {label}, ',')", f"ELEMENT_AT(MAP_AGG({owner}k, {label}), 1)")
+        )  # fmt: skip
+
+    def _list_of_rows(self, owner: str) -> str:
+        label = f"CLASSIFIER({owner.rstrip('.')})"
+        return self.random.choice(
+            (f"ARRAY_AGG({label})", f"MIN_BY({label}, {owner}i, 3)", f"ARRAY_AGG({owner}i ORDER BY {owner}i DESC)",
+             f"ARRAY_AGG({owner}i) FILTER (WHERE {label} <> 'B')", f"ELEMENT_AT(MULTIMAP_AGG({label}, {owner}w), 'A')")
         )  # fmt: skip
 
     def _computed(self, owner: str) -> str:
@@ -300,4 +346,12 @@ def make_row_pattern_case(seed: int) -> RowPatternCase:
         gaps=random.choice(((0, 1, 2), (0, 0, 0, 1), (1, 5))),
         null_orders=random.random() < 0.1,
     )
+    return RowPatternCase(text, events, tie_breaker)
+
+
+def make_rows_case(seed: int) -> RowPatternCase:
+    """Aggregates that the kernel leaves to others, over few events: the reference twin asks for each of them alone."""
+    random = Random(seed)
+    text, tie_breaker = QueryWriter(random, True, ROWS, random.random() < 0.2, of_rows=True).write()
+    events = make_events(seed, random.randint(1, ROWS), keys=random.randint(1, 2), gaps=(0, 1, 2), null_orders=False)
     return RowPatternCase(text, events, tie_breaker)

@@ -19,7 +19,8 @@ from cepheid.execution.engine import Engine, make_operator
 from cepheid.execution.operator import HELD, Operator
 from cepheid.execution.state_split import make_owners, merge_states, move_groups, split_state
 from cepheid.graph.node import EngineNode
-from cepheid.graph.operators import RowPattern, Sequence, Source, WindowAggregate, WindowJoin
+from cepheid.graph.operators import OverRows, RowPattern, Sequence, Source, WindowAggregate, WindowJoin
+from cepheid.graph.operators.over_rows import OverCell
 from cepheid.graph.operators.row_pattern import OutputCell
 from cepheid.graph.operators.window_aggregate import WindowCell
 from cepheid.graph.operators.window_join import JoinCell
@@ -78,6 +79,8 @@ def tell_keys(node: EngineNode) -> EngineNode:
             cells = [OutputCell(name=f"?{column}", kind="row", column=column) for column in columns]
         case WindowAggregate():
             cells = [WindowCell(name=f"?{column}", kind="key", column=column) for column in columns]
+        case OverRows():
+            cells = [OverCell(name=f"?{column}", kind="row", column=column) for column in columns]
         case WindowJoin():
             sides = range(len(node.program.inputs))
             cells = [

@@ -19,6 +19,7 @@ from random_changes import make_changes, make_habits
 from random_events import make_events
 from random_row_patterns import make_row_pattern_case
 from random_sequences import make_sequence_case
+from random_ways import list_ways_cases
 from random_windows import make_window_case
 from ways_to_run import report_smallest
 
@@ -32,7 +33,7 @@ from cepheid.schema import without_changes
 from cepheid.settings import Settings
 from cepheid.testing import cut_table, list_rows
 
-WINDOWS, SEQUENCES, ROW_PATTERNS, OTHERS = 80, 40, 30, 80
+WINDOWS, SEQUENCES, WAYS, ROW_PATTERNS, OTHERS = 80, 40, 40, 30, 80
 CITIES = cep.Table({"k": [0, 1, 1, 2], "city": ["A", "B", "B2", "C"]})
 LOWER_PATTERN = (
     "(SELECT * FROM s MATCH_RECOGNIZE (PARTITION BY k ORDER BY ts MEASURES FIRST(a.ts) AS first_ts, LAST(b.ts) AS ts, "
@@ -91,6 +92,8 @@ def list_cases() -> Iterator[tuple[int, Case]]:
     for seed in range(SEQUENCES):
         sequence = make_sequence_case(seed)
         yield seed, Case(sequence.text, sequence.tables)
+    for seed, ways in list_ways_cases(WAYS):
+        yield seed, Case(ways.text, ways.tables)
     for seed in range(ROW_PATTERNS):
         pattern = make_row_pattern_case(seed)
         yield seed, Case(pattern.text, {"t": pattern.events.slice(0, 60)})

@@ -16,6 +16,7 @@ from case_counts import some
 from random_events import make_events, shuffle_events
 from random_row_patterns import make_row_pattern_case
 from random_sequences import make_sequence_case
+from random_ways import list_ways_cases
 from random_windows import CONDITIONS, EXACT, ROUNDED, make_window_case
 from split_engines import EngineCase, find_engines, read_by_key
 from ways_to_run import report_smallest
@@ -44,6 +45,9 @@ def _limited_search(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(row_pattern, "STEP_BUDGET", 3_000_000)
 
 
+WAYS = 90  # cases of SEQ whose steps say how they follow one another
+
+
 def with_other_keys(text: str, random: Random) -> str:
     """PARTITION BY something, whatever it said before."""
     return re.sub(r"\[(PARTITION BY (k, s|k) )?ORDER", f"[PARTITION BY {random.choice(KEYS)} ORDER", text)
@@ -60,6 +64,9 @@ def make_case(kind: str, seed: int) -> tuple[str, dict[str, pa.Table]]:
         case "sequences":
             sequence = make_sequence_case(seed)
             return sequence.text, sequence.tables
+        case "ways":
+            _, ways = list_ways_cases(WAYS, keyed=True)[seed]
+            return ways.text, ways.tables
     pattern = make_row_pattern_case(seed)
     keys = Random(seed).choice(KEYS)
     return re.sub(r"PARTITION BY (k, s|k|s)(?= )", f"PARTITION BY {keys}", pattern.text), {"t": pattern.events}
@@ -115,6 +122,7 @@ def is_shared(text: str, tables: Mapping[str, pa.Table]) -> str:
         ("windows", 180, ("by keys", "on one")),
         ("grouped windows", 80, ("by groups", "by places")),
         ("sequences", 200, ("by keys", "on one")),
+        ("ways", WAYS, ("by keys", "on one")),
         ("row patterns", 120, ("by keys", "on one")),
     ],
 )
@@ -200,7 +208,9 @@ def assert_pushes_agree(case: EngineCase, random: Random, lateness_us: int, rest
 
 @pytest.mark.filterwarnings("ignore::cepheid.errors.UnboundedStateWarning")
 @pytest.mark.parametrize("restless", [False, True])
-@pytest.mark.parametrize(("kind", "count"), [("windows", 150), ("sequences", 200), ("row patterns", 80)])
+@pytest.mark.parametrize(
+    ("kind", "count"), [("windows", 150), ("sequences", 200), ("ways", WAYS), ("row patterns", 80)]
+)
 def test_pushes(kind: str, count: int, restless: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(engine, "SPARE_EVENTS", 0 if restless else 1_000_000)
     monkeypatch.setattr(key_group_operator, "WORTH_BALANCING", 0)

@@ -12,7 +12,7 @@ import pytest
 sys.path.append(str(Path(__file__).parent))  # the random queries lie beside this file
 from case_counts import some
 from random_events import make_events, shuffle_events
-from random_row_patterns import SOME, RowPatternCase, make_row_pattern_case
+from random_row_patterns import SOME, RowPatternCase, make_row_pattern_case, make_rows_case
 from ways_to_run import TooCostly, assert_one_answer, make_cutting, report_smallest
 
 from cepheid.execution import engine
@@ -79,10 +79,28 @@ def test_what_a_search_remembers_changes_no_row() -> None:
     report_smallest(wrong)
 
 
-def test_neither_restart_nor_forgetting_delays_a_row(monkeypatch: pytest.MonkeyPatch) -> None:
-    text = """SELECT * FROM t MATCH_RECOGNIZE (
+def test_aggregates_of_rows_that_are_asked_of_others_agree() -> None:
+    outcomes: Counter[str] = Counter()
+    wrong = []
+    for seed in range(some(30)):
+        case = make_rows_case(seed)
+        try:
+            outcomes[check_case(seed, case)] += 1
+        except AssertionError as problem:
+            wrong.append((seed, case, problem))
+    report_smallest(wrong)
+    assert outcomes["rows"] > some(30) / 3, "most queries find something"
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    ["a b* c) WITHIN INTERVAL '4' SECOND", "a (NOT n FOR INTERVAL '2' SECOND c | b*?) NOT n FOR INTERVAL '3' SECOND)"],
+    ids=["within", "an absence that lasts"],
+)
+def test_neither_restart_nor_forgetting_delays_a_row(monkeypatch: pytest.MonkeyPatch, pattern: str) -> None:
+    text = f"""SELECT * FROM t MATCH_RECOGNIZE (
       PARTITION BY k ORDER BY ts MEASURES MATCH_NUMBER() AS number, FIRST(i) AS first_i, LAST(i) AS last_i
-      PATTERN (a b* c) WITHIN INTERVAL '4' SECOND DEFINE b AS b.i >= a.i, c AS c.i < a.i)"""
+      PATTERN ({pattern} DEFINE b AS b.i >= a.i, c AS c.i < a.i{", n AS n.i > 7" if "NOT" in pattern else ""})"""
     for seed in range(10):
         events = make_events(seed, 60, keys=4, gaps=(0, 1, 2))
         batches = [{"t": part} for part in cut_table(events, range(6, 60, 6))]

@@ -18,6 +18,7 @@ import pytest
 from random_events import SCHEMA, make_events, shuffle_events
 from random_row_patterns import make_row_pattern_case
 from random_sequences import STRATEGIES, SequenceWriter
+from random_ways import list_ways_cases
 from random_windows import make_window_case
 from split_chains import Chain, SharedChain, draw_table
 from split_engines import assert_shared_engines_agree, find_engines
@@ -39,7 +40,7 @@ from cepheid.testing import assert_same_rows, cut_table
 Case = tuple[Mapping[str, str] | str, dict[str, pa.Table]]
 
 KEYS = ("k", "s", "f", "w", "k, s", "f, w", "flag", "at")  # texts, floats with NaN and two zeros, times; all with nulls
-CASES = {"windows": 30, "joins": 24, "sequences": 40, "row patterns": 40}
+CASES = {"windows": 30, "joins": 24, "sequences": 40, "ways": 30, "row patterns": 40}
 SECOND = 1_000_000
 
 
@@ -110,6 +111,11 @@ def make_sequences(seed: int) -> Case:
     return text, {stream: make_events(seed + place, most, keys=keys, gaps=gaps) for place, stream in enumerate(read)}
 
 
+def make_ways(seed: int) -> Case:
+    _, case = list_ways_cases(CASES["ways"], keyed=True)[seed]
+    return case.text, {name: make_events(seed, 40, keys=3, gaps=(0, 1, 2)) for name in case.tables}
+
+
 def make_row_patterns(seed: int) -> Case:
     case = make_row_pattern_case(seed)
     keys = Random(seed).choice(KEYS)
@@ -124,7 +130,10 @@ def _make_table(random: Random, seed: int) -> pa.Table:
     return make_events(seed, random.choice((8, 25, 40)), keys=random.choice((2, 4)), gaps=gaps)
 
 
-MAKERS = {"windows": make_windows, "joins": make_joins, "sequences": make_sequences, "row patterns": make_row_patterns}
+MAKERS = {
+    "windows": make_windows, "joins": make_joins, "sequences": make_sequences, "ways": make_ways,
+    "row patterns": make_row_patterns,
+}  # fmt: skip
 
 
 def check(seed: int, case: Case, found: Counter[str]) -> None:
@@ -167,7 +176,9 @@ def test_split_and_merged_engines_give_the_rows_of_one(kind: str) -> None:
     assert found["rows"] > CASES[kind] / 4, f"many queries find something on several engines: {found}"
     assert found["eight"], f"some ran on eight engines: {found}"
     assert found["failed"] < found["engines"] / 5, f"few break a rule or a bound: {found}"
-    assert found["several vertices"] or kind in ("sequences", "row patterns"), f"some engines are shared: {found}"
+    assert found["several vertices"] or kind in ("sequences", "ways", "row patterns"), (
+        f"some engines are shared: {found}"
+    )
 
 
 LOWER = (

@@ -87,3 +87,8 @@ def test_workers_run_the_python_of_this_program(spark: Any, monkeypatch: pytest.
     monkeypatch.setattr(spark.sparkContext, "pythonExec", "python-of-the-system")
     text = "SELECT * FROM ev MATCH_RECOGNIZE (ORDER BY id MEASURES b.id AS last PATTERN (a b))"
     assert [row.last for row in cep.sql(text, ev=spark.range(2)).collect()] == [1]
+    total = cep.Aggregate(int, lambda all_, x: all_ + x, lambda all_: all_, type="bigint")
+    twice = cep.Function(lambda x: pa.compute.multiply(x, 2), takes=["bigint"], gives="bigint")
+    own: dict[str, Any] = {"aggregates": {"total": total}, "functions": {"twice": twice}}
+    rows = cep.sql("SELECT total(twice(id)) AS t FROM ev", ev=spark.range(4), **own).collect()
+    assert [row.t for row in rows] == [12]

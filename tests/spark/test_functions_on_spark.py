@@ -10,15 +10,23 @@ One job for each way a session may be set: zone (with a gap and an overlap of it
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import datetime, timedelta
+from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 import cepheid as cep
 from cepheid.errors import CepheidError, InvalidInput, NotSupportedYet
 from cepheid.language.expressions.function_table import FUNCTIONS, list_names
+
+sys.path.append(str(Path(__file__).parent))
+from streams import FedStream
 
 pytestmark = pytest.mark.spark
 
@@ -246,3 +254,58 @@ def test_whole_numbers_that_leave_their_type_stop_the_query(spark: Any) -> None:
         )
         with pytest.raises(Exception, match="left the range"):
             cep.sql(query, ev=frame, key_groups=1).collect()
+
+
+def test_functions_of_ones_own(spark: Any, tmp_path: Path) -> None:
+    """Of one event by Spark, of several by workers, in both dialects and on a stream: as in this process."""
+
+    def twice(x: pa.Array) -> pa.Array:
+        return pc.multiply(x, 2)
+
+    def near(x: pa.Array, y: pa.Array) -> pa.Array:
+        return pc.less(pc.abs(pc.subtract(x, y)), 2)
+
+    functions = {
+        "twice": cep.Function(twice, takes=["bigint"], gives="bigint"),
+        "near": cep.Function(near, takes=["bigint", "bigint"], gives="boolean"),
+    }
+    text = """SELECT v, twice(w) AS w FROM t MATCH_RECOGNIZE (ORDER BY ts MEASURES a.v AS v, twice(b.v) AS w
+        PATTERN (a b) DEFINE a AS twice(a.v) > 2, b AS near(b.v, a.v)) WHERE twice(v) < 18"""
+    times = pa.array([second * 1_000_000 for second in range(7)], pa.timestamp("us", "UTC"))
+    events = pa.table({"v": pa.array([1, 2, 3, None, 9, 8, 100]), "ts": times})
+    expected = [{"v": 2, "w": 12}]
+    assert cep.sql(text, t=events, functions=functions).to_pylist() == expected
+    frame = spark.createDataFrame(events)
+    for dialect in ("spark", "trino"):
+        assert cep.sql(text, t=frame, functions=functions, dialect=dialect).toArrow().to_pylist() == expected
+    stream = FedStream(spark, tmp_path, events.schema)
+    stream.feed(events)
+    stream.run(text, "t", functions=functions, lateness=timedelta(0))
+    assert stream.rows().to_pylist() == expected
+
+
+OF_FLINK = (
+    "LOWER(t)", "UPPER(t)", "REGEXP_EXTRACT(t, '([A-Z]+)/(\\d*)', 2)", "REGEXP(t, '^[a-z]')", "HOUR(ts)", "MINUTE(ts)",
+    "SECOND(ts)", "SPLIT_INDEX(t, '/', 0)", "SPLIT_INDEX(t, '/', 1)", "SPLIT_INDEX(t, '//', 1)",
+    "SPLIT_INDEX(t, 47, 2)", "TIMESTAMPDIFF(HOUR, ts, u)", "TIMESTAMPDIFF(MONTH, ts, u)", "TIMESTAMPDIFF(DAY, u, ts)",
+    "DATE_FORMAT(ts, 'yyyy-MM-dd HH:mm:ss')", "DATE_FORMAT(ts, 'HH.mm')", "7 / 2",
+)  # fmt: skip
+
+
+def test_functions_of_flink_give_what_they_give_in_this_process(spark: Any) -> None:
+    texts = ["Ab/12", "xyz", "", None, "/", "a//b//c", "ÄÖ/7/x", "A/"]
+    times = [datetime(2026, 1, 31, 23, 59, 1 + number) for number in range(len(texts))]  # noqa: DTZ001
+    later = [time + timedelta(days=28 * number, seconds=-number) for number, time in enumerate(times)]
+    events = pa.table({"ts": pa.array(times, pa.timestamp("us")), "u": pa.array(later, pa.timestamp("us")), "t": texts})
+    query = f"SELECT {', '.join(f'{written} AS c{at}' for at, written in enumerate(OF_FLINK))} FROM s"
+    found = cep.sql(query, dialect="flink", s=spark.createDataFrame(events).coalesce(1)).toArrow()
+    expected = cep.sql(query, dialect="flink", s=events)
+    for at, written in enumerate(OF_FLINK):
+        assert found.column(at).to_pylist() == expected.column(at).to_pylist(), written
+
+
+def test_what_flink_means_otherwise_is_refused(spark: Any) -> None:
+    frame = spark.createDataFrame(pa.table({"ts": pa.array([0], pa.timestamp("us")), "t": ["x"]}))
+    for written in ("DATE_FORMAT(ts, 'EEE')", "DATE_FORMAT(ts, '''at'' HH')", "FROM_UNIXTIME(5)", "TO_DATE(t, 'yyyy')"):
+        with pytest.raises(NotSupportedYet, match="in Flink's dialect on Spark"):
+            cep.sql(f"SELECT {written} AS x FROM s", dialect="flink", s=frame)

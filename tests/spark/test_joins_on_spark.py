@@ -32,12 +32,26 @@ JOINS = {
         FROM l [RANGE 5 SECONDS] AS x LEFT JOIN r [RANGE 6 SECONDS] AS y ON x.id = y.id""",
     "interval": """SELECT x.id, x.ts AS a, y.ts AS b FROM l AS x LEFT JOIN r AS y
         ON x.id = y.id AND y.ts BETWEEN x.ts - INTERVAL '3' SECOND AND x.ts + INTERVAL '4' SECOND""",
+    "rows of a window": """SELECT x.id, x.s, y.value AS v
+        FROM (SELECT id, sum(value) AS s FROM l [RANGE 10 SECONDS SLIDE 10 SECONDS] GROUP BY id) [RANGE 9 SECONDS] AS x,
+        r [RANGE 20 SECONDS] AS y WHERE x.id = y.id""",
+    "as of": "SELECT x.id, x.ts AS a, y.value AS v FROM l AS x ASOF LEFT JOIN r AS y ON x.id = y.id AND x.ts >= y.ts",
+    "next": "SELECT x.id, x.ts AS a, y.ts AS b, y.value AS v FROM l AS x ASOF JOIN r AS y "
+    "MATCH_CONDITION (x.ts < y.ts) ON x.id = y.id",
 }
 WITH_TABLE = {
     "inner": "SELECT l.id, l.value, t.label FROM l, t WHERE l.id = t.id AND l.value > 3",
     "left": "SELECT l.id, l.ts, t.label FROM l LEFT JOIN t ON l.id = t.id",
+    "as of": "SELECT l.id, l.ts, t.label FROM l LEFT JOIN t FOR SYSTEM_TIME AS OF l.ts ON l.id = t.id",
 }
-LABELS = pa.table({"id": pa.array([1, 2, 2, 9], pa.int32()), "label": ["one", "two", "zwei", None]})
+SINCE = [BEGIN + timedelta(seconds=second) for second in (40, 0, 60, 0)]
+LABELS = pa.table(
+    {
+        "id": pa.array([1, 2, 2, 9], pa.int32()),
+        "label": ["one", "two", "zwei", None],
+        "since": pa.array(SINCE, SCHEMA.field("ts").type),
+    }
+)
 
 
 def make_events(count: int, seed: int) -> pa.Table:

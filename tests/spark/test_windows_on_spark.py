@@ -51,6 +51,9 @@ WINDOWS = {
         LIMIT 2""",
     "istream": "ISTREAM (SELECT id, count(*) AS n FROM events [PARTITION BY name ROWS 8] GROUP BY id)",
     "dstream": "SELECT DSTREAM id, value FROM events [ROWS 7]",
+    "rows picked": """SELECT id, ts, lag(value, 2, -1) OVER w AS l, lead(value) OVER w AS f, row_number() OVER w AS n,
+        rank() OVER w AS r, last_value(name) OVER w AS z, first_value(name) IGNORE NULLS OVER w AS a
+        FROM events WINDOW w AS (PARTITION BY id ORDER BY ts)""",
     "members": "SELECT id, value FROM events [PARTITION BY name ROWS 10 SLIDE 10]",
 }  # fmt: skip
 
@@ -63,6 +66,10 @@ CHAINS = {
             MEASURES LAST(b.ts) AS at, LAST(b.value) AS high
             PATTERN (a b+) WITHIN INTERVAL '1' MINUTE DEFINE b AS b.value > PREV(b.value)))
         [ORDER BY at RANGE 2 MINUTES] GROUP BY id""",
+    "pattern_over_a_window": """SELECT * FROM (
+            SELECT id, window_end AS at, sum(value) AS s FROM events [RANGE 10 SECONDS SLIDE 10 SECONDS] GROUP BY id)
+        MATCH_RECOGNIZE (PARTITION BY id ORDER BY at MEASURES FIRST(at) AS began, LAST(s) AS s
+            PATTERN (a b+) WITHIN INTERVAL '1' MINUTE DEFINE b AS b.s > PREV(b.s))""",
 }
 
 
@@ -277,7 +284,7 @@ def test_chains_on_streams_with_restart(spark: Any, tmp_path: Path) -> None:
         assert_same_rows(streams[title].rows().cast(rows.schema), rows, title)
         found = cep.late_events(spark, streams[title].checkpoint).toArrow()
         assert sorted(found.column("ts").to_pylist()) == late.column("ts").to_pylist()
-    assert [sum(batch.late for batch in read_measurements(query)) for query in queries] == [3, 3]
+    assert [sum(batch.late for batch in read_measurements(query)) for query in queries] == [3] * len(CHAINS)
 
 
 def test_what_spark_cannot_do_is_refused(spark: Any, tmp_path: Path) -> None:
@@ -313,3 +320,23 @@ def test_aggregates_in_python_on_spark(spark: Any) -> None:
     frame = spark.createDataFrame(events).coalesce(1)
     found = sorted(map(tuple, cep.sql(query, s=frame, aggregates={"product": product}).collect()))
     assert found == [(1, 1.0), (1, 4.0), (1, 32.0), (1, 64.0), (2, 2.0), (2, 16.0)]
+
+
+def test_processing_time_is_the_moment_of_the_batch(spark: Any, tmp_path: Path) -> None:
+    """A window of arrivals is closed by the next batch; event time, which stands still here, does not matter."""
+    text = """SELECT id, count(*) AS n, min(p) AS since FROM (SELECT *, PROCTIME() AS p FROM events)
+        [ORDER BY p RANGE 1 MILLISECOND SLIDE 1 MILLISECOND] GROUP BY id"""
+    stream = FedStream(spark, tmp_path, SCHEMA)
+    first = make_events(20, 1)
+    stream.feed(first)
+    began = datetime.now(UTC)
+    stream.run(text)
+    assert not len(stream.rows())
+    stream.feed(first.slice(0, 1))
+    stream.run(text)
+    rows = stream.rows()
+    assert sum(rows.column("n").to_pylist()) == 20
+    assert began - timedelta(seconds=1) <= rows.column("since")[0].as_py() <= datetime.now(UTC)
+    assert len(set(rows.column("since").to_pylist())) == 1
+    whole = cep.sql(text, events=spark.createDataFrame(first)).toArrow()
+    assert_same_rows(whole.select(["id", "n"]), rows.select(["id", "n"]))

@@ -15,9 +15,10 @@ import pyarrow as pa
 
 from cepheid.compiler import Compilation, compile_query
 from cepheid.cost.profile import NOMINAL_MIPS, HostName
-from cepheid.errors import CepheidError, InvalidInput
+from cepheid.errors import CepheidError, InvalidInput, Span
 from cepheid.hosts import EMBEDDED, SPARK_STREAMS, HostTraits
 from cepheid.language.catalog import Catalog
+from cepheid.language.dialects.named_times import mark_event_times
 from cepheid.language.expressions.host_types import Describe
 
 HOSTS: dict[HostName, HostTraits] = {"embedded": EMBEDDED, "spark": SPARK_STREAMS}
@@ -31,7 +32,9 @@ class ApplicationSource:
 
     On Spark as well: is_declared: does the file say the schema, or was it found?  time: the column that is event time;
     None: the only timestamp.  lateness: how late events may come.  dead_letters: where records go that do not fit.
-    options: given to Spark's reader as they are."""
+    options: given to Spark's reader as they are.
+
+    idle_after: how long it may say nothing while others go on, before they no longer wait for it."""
 
     name: str
     schema: pa.Schema
@@ -43,18 +46,47 @@ class ApplicationSource:
     lateness: timedelta = timedelta(0)
     dead_letters: str | None = None
     options: Mapping[str, str] = field(default_factory=dict)
+    idle_after: timedelta | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ScriptPlaces:
+    """Where the parts of a query stand in a script: pieces of its text, by start, length, and start in the script."""
+
+    path: str
+    script: str
+    pieces: tuple[tuple[int, int, int], ...]
+
+    def find(self, span: Span) -> Span | None:
+        for start, length, written in self.pieces:
+            if start <= span.start <= start + length:
+                end = min(span.end, start + length)
+                return Span(span.start - start + written, end - start + written)
+        return None
+
+
+def place_in_file(problem: CepheidError, query: ApplicationQuery) -> None:
+    """Let the problem tell where in the file it is."""
+    problem.origin = query.origin
+    found = query.script.find(problem.span) if query.script is not None and problem.span is not None else None
+    if query.script is not None and found is not None and problem.text == query.text:
+        problem.span, problem.text, problem.origin = found, query.script.script, query.script.path
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApplicationQuery:
     """selectivity: rows that come out for each event that comes in, None: not known.  origin: where the text stands,
-    for messages.  sink: where its rows go, as the file says it; None: nowhere, but to who runs it."""
+    for messages.  sink: where its rows go, as the file says it; None: nowhere, but to who runs it.  rows: the columns
+    that the sink is declared to have, in the order of the query's; None: those of the query.  script: where it stands
+    in one."""
 
     name: str
     text: str
     selectivity: float | None = None
     origin: str = "query"
     sink: str | None = None
+    rows: pa.Schema | None = None
+    script: ScriptPlaces | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,6 +129,11 @@ class Application:
     spark: Mapping[str, str] = field(default_factory=dict)
 
 
+def event_times(application: Application) -> dict[str, str]:
+    """By source, the column that is the time of its events, where the file says it."""
+    return {name: source.time for name, source in application.sources.items() if source.time is not None}
+
+
 def make_catalog(application: Application, describe: Describe) -> Catalog:
     """What its queries may read."""
     for name, source in application.sources.items():
@@ -104,6 +141,7 @@ def make_catalog(application: Application, describe: Describe) -> Catalog:
             hint = f'[source.{name}] schema = {{ ts = "timestamp", id = "int" }}'
             raise InvalidInput(f'the columns of source "{name}" are known to Spark only', hint=hint)
     schemas = {name: source.schema for name, source in application.sources.items()} | dict(application.tables)
+    schemas = mark_event_times(schemas, event_times(application))
     return Catalog(schemas, describe, frozenset(application.sources), frozenset(application.tables))
 
 
@@ -113,6 +151,8 @@ def compile_application(application: Application, describe: Describe) -> Compila
         texts = {name: query.text for name, query in application.queries.items()}
         return compile_query(texts, make_catalog(application, describe), HOSTS[application.cluster.host])
     except CepheidError as problem:
-        written = [query.origin for query in application.queries.values() if query.text == problem.text]
-        problem.origin = written[0] if written else problem.origin
+        for query in application.queries.values():
+            if query.text == problem.text:
+                place_in_file(problem, query)
+                break
         raise

@@ -8,6 +8,7 @@ path = "feeds/*.parquet"               # Parquet, CSV, JSON lines, Arrow (execut
 rate_per_s = 1000.0                    # or arrivals = { kind = "diurnal", rate_per_s = 50.0 }
 keys = 911                             # how many different keys the events have, or { bus = 911, line = 67 }
 lateness = "10 seconds"                # on Spark: how late events may come; time = "ts": by which column
+idle_after = "30 seconds"              # how long it may be silent before other streams no longer wait for it
 dead_letters = "bad/"                  # on Spark: records that do not fit; left out: in the checkpoint
 options = { sep = ";" }                # on Spark: of its reader
 
@@ -16,6 +17,7 @@ path = "stops.parquet"
 
 [query.late]
 sql = "SELECT ..."                     # or file = "late.sql"
+dialect = "flink"                      # whose SQL it is written in; in front of all tables: of all queries
 selectivity = 0.01                     # rows out for each event in
 sink = "out/late.parquet"              # where rows go: a file, or "stdout:jsonl" (execution/sinks); not simulated
 
@@ -42,7 +44,7 @@ from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from fnmatch import fnmatch
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, cast, get_args
 
 import pyarrow as pa
 
@@ -50,15 +52,28 @@ from cepheid.application.application import Application, ApplicationQuery, Appli
 from cepheid.application.endpoints import Endpoints
 from cepheid.cost.profile import HostName
 from cepheid.errors import InvalidInput, SyntaxProblem, UnknownKind, suggest_name
+from cepheid.idle_streams import read_span
 from cepheid.language.parsing.interval_parser import scale_unit, split_amount
+from cepheid.language.parsing.written_text import write_in
 from cepheid.schema import read_schema
+from cepheid.settings import WrittenDialect
 from cepheid.toml_files.reading import parse_table, places_in, read_text
 from cepheid.toml_files.table import Table
 
-PARTS = ("profile", "source", "table", "query", "cluster", "simulation", "run", "spark")
+PARTS = ("profile", "dialect", "source", "table", "query", "cluster", "simulation", "run", "spark")
 TABLE_KEYS = ("schema", "path")
-SOURCE_KEYS = (*TABLE_KEYS, "rate_per_s", "arrivals", "keys", "time", "lateness", "dead_letters", "options")
-QUERY_KEYS = ("sql", "file", "selectivity", "sink")
+SOURCE_KEYS = (
+    *TABLE_KEYS,
+    "rate_per_s",
+    "arrivals",
+    "keys",
+    "time",
+    "lateness",
+    "dead_letters",
+    "options",
+    "idle_after",
+)
+QUERY_KEYS = ("sql", "file", "selectivity", "sink", "dialect")
 CLUSTER_KEYS = ("engines", "pes", "mips", "host", "trigger_s", "price_per_hour", "master")
 ABOVE_ZERO = ("mips", "duration_s", "tick_s")
 NUMBERS = (*ABOVE_ZERO, "trigger_s", "price_per_hour", "network_delay_s")
@@ -85,7 +100,10 @@ def _read_application(top: Table, path: Path, endpoints: Endpoints) -> Applicati
     }
     if not sources:
         raise top.mistake("has no source", hint="[source.NAME] with a schema or a path")
-    queries = {name: _read_query(name, table, path) for name, table in top.named_tables("query", "query", QUERY_KEYS)}
+    dialect = _read_dialect(top)
+    queries = {
+        name: _read_query(name, table, path, dialect) for name, table in top.named_tables("query", "query", QUERY_KEYS)
+    }
     if not queries:
         raise top.mistake("has no query", hint="[query.NAME] with sql or a file")
     _check_sinks(top, folder, endpoints, cluster.host)
@@ -130,6 +148,7 @@ def _read_source(name: str, table: Table, folder: Path, endpoints: Endpoints, ho
         lateness=_read_lateness(table) if table.has("lateness") else timedelta(0),
         dead_letters=table.text("dead_letters") if table.has("dead_letters") else None,
         options=_read_settings(table.table("options", f"the options of {table.title}")),
+        idle_after=_read_idle_after(table) if table.has("idle_after") else None,
     )
 
 
@@ -150,6 +169,14 @@ def _read_lateness(table: Table) -> timedelta:
     if lateness is None or lateness < timedelta(0):
         raise table.mistake(f'has the lateness "{written}", which is no span of time', "lateness", hint=hint)
     return lateness
+
+
+def _read_idle_after(table: Table) -> timedelta:
+    try:
+        return read_span(table.text("idle_after"))
+    except InvalidInput as problem:
+        hint = 'write idle_after = "30 seconds"'
+        raise table.mistake(f"cannot be read: {problem.message}", "idle_after", hint=hint) from None
 
 
 def _read_settings(table: Table) -> dict[str, str]:
@@ -208,7 +235,13 @@ def _read_schema(name: str, table: Table, folder: Path, endpoints: Endpoints, ho
         raise table.mistake(f'is in "{path}", which cannot be read: {problem.message}', "path", hint=hint) from None
 
 
-def _read_query(name: str, table: Table, path: Path) -> ApplicationQuery:
+def _read_dialect(table: Table) -> WrittenDialect | None:
+    if not table.has("dialect"):
+        return None
+    return cast(WrittenDialect, table.choice("dialect", get_args(WrittenDialect)))
+
+
+def _read_query(name: str, table: Table, path: Path, dialect: WrittenDialect | None) -> ApplicationQuery:
     if re.fullmatch(r"[\w-]+", name) is None:
         raise table.mistake("cannot be called so", hint="letters, digits, _ and -")
     if table.has("sql") == table.has("file"):
@@ -225,6 +258,7 @@ def _read_query(name: str, table: Table, path: Path) -> ApplicationQuery:
             raise table.mistake(told, "file", hint=hint) from None
     selectivity = table.number("selectivity", zero=True) if table.has("selectivity") else None
     sink = table.text("sink") if table.has("sink") else None
+    text = write_in(text, _read_dialect(table) or dialect)
     return ApplicationQuery(name=name, text=text, selectivity=selectivity, origin=origin, sink=sink)
 
 

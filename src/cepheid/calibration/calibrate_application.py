@@ -20,6 +20,7 @@ from cepheid.errors import CepheidError, InvalidInput, NotSupportedYet, suggest_
 from cepheid.execution.embedded.relations import describe_sql
 from cepheid.execution.spark.session import build_session
 from cepheid.graph.operators import Sink, Source
+from cepheid.processing_time import stream_of
 from cepheid.schema import fit_schema
 
 NotifyQuery = Callable[[str, float], None]  # which query, and how much of it is done
@@ -42,7 +43,7 @@ def calibrate_application(
     for name, node in graph.vertices.items():
         if isinstance(node, Sink):
             read = [graph.vertices[vertex] for vertex in graph.reach(name, graph.inputs)]
-            streams = {source.name for source in read if isinstance(source, Source)}
+            streams = {stream_of(source.name) for source in read if isinstance(source, Source)}
             feeds[node.query] = _make_feed(application, streams, data or {}, count_needed(host, extent))
     with tempfile.TemporaryDirectory(prefix="cepheid-calibrate-", ignore_cleanup_errors=True) as folder:
         measured = _measure(application, feeds, host, extent, notify, Path(folder))

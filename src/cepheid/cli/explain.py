@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from cepheid.cli.failures import report_failures
-from cepheid.cli.inputs import read_query, read_schemas
+from cepheid.cli.inputs import DialectOption, read_query, read_schemas
 
 
 def explain(
@@ -15,9 +15,12 @@ def explain(
     table: Annotated[list[str] | None, typer.Option("--table", "-t", help="NAME=FILE, once for each stream")] = None,
     step: Annotated[str, typer.Option(help="parsed, bound, rewritten or placed")] = "rewritten",
     as_format: Annotated[str, typer.Option("--format", help="text, mermaid or json")] = "text",
+    dialect: DialectOption = None,
 ) -> None:
     """Show what becomes of a query: parsed, bound, rewritten or placed."""
     with report_failures():
         import cepheid
 
-        typer.echo(cepheid.explain(read_query(query), step=step, format=as_format, **read_schemas(table or [])))
+        # files are whole tables, as for `cepheid sql`: of their rows nothing is needed
+        tables = {name: schema.empty_table() for name, schema in read_schemas(table or []).items()}
+        typer.echo(cepheid.explain(read_query(query, dialect), step=step, format=as_format, **tables))

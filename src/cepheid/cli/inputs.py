@@ -3,13 +3,26 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, cast
+
+import typer
 
 from cepheid.errors import InvalidInput
 
+DialectOption = Annotated[
+    str | None, typer.Option(help="Whose SQL it is written in: trino, flink, spark, risingwave or duckdb")
+]
 
-def read_query(text: str) -> str:
-    """The text itself, or the content of a file that ends in .sql."""
+
+def read_query(text: str, dialect: str | None = None) -> str:
+    """The text itself, or the content of a file that ends in .sql; in a dialect, if one is said."""
+    if dialect is not None:
+        from cepheid.language.parsing.written_text import WrittenText
+        from cepheid.session_inputs import check_dialect
+        from cepheid.settings import WrittenDialect
+
+        check_dialect(cast(WrittenDialect, dialect), "trino")
+        return WrittenText(read_query(text), cast(WrittenDialect, dialect))
     if not text.rstrip().lower().endswith(".sql"):
         return text
     path = Path(text)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
 from cepheid.cli.failures import report_failures
-from cepheid.errors import CepheidError, NotSupportedYet
+from cepheid.cli.inputs import DialectOption
+from cepheid.errors import CepheidError, InvalidInput, NotSupportedYet
 
 if TYPE_CHECKING:
     from cepheid.application import Application
@@ -17,12 +19,13 @@ if TYPE_CHECKING:
 
 
 def run(
-    application: Annotated[Path, typer.Argument(help="APP.toml: sources, queries, sinks")],
+    application: Annotated[Path, typer.Argument(help="APP.toml: sources, queries, sinks; or a script, FILE.sql")],
     as_json: Annotated[
         bool, typer.Option("--json", help="Rows of queries without a sink as JSON lines, then what was counted")
     ] = False,
     rows: Annotated[int, typer.Option(help="Events of each source that are pushed at a time (not on Spark)")] = 65_536,
     once: Annotated[bool, typer.Option("--once", help="On Spark: take what is there now, and end")] = False,
+    dialect: DialectOption = None,
 ) -> None:
     """Run the queries of an application, from its sources to its sinks.
 
@@ -31,10 +34,7 @@ def run(
     that is there is done; what waits for later events comes out with a later run.
     """
     with report_failures():
-        from cepheid.application import read_application
-        from cepheid.execution.endpoints import ENDPOINTS
-
-        read = read_application(application, ENDPOINTS)
+        read = _read(application, dialect)
         if read.cluster.host == "spark":
             from cepheid.cli.run_on_spark import run_on_spark
 
@@ -49,8 +49,25 @@ def run(
             typer.echo(f"{name}: {value:,}", err=True)
 
 
+def _read(path: Path, dialect: str | None) -> Application:
+    """A script, or an application, which names its dialects itself."""
+    from cepheid.application import read_application
+    from cepheid.application.read_script import read_script
+    from cepheid.execution.endpoints import ENDPOINTS
+    from cepheid.session_inputs import check_dialect
+    from cepheid.settings import WrittenDialect
+
+    check_dialect(cast(WrittenDialect | None, dialect), "trino")
+    if path.suffix.lower() == ".sql":
+        return read_script(path, ENDPOINTS, cast(WrittenDialect | None, dialect))
+    if dialect is not None:
+        raise InvalidInput("--dialect is for scripts", hint=f'write dialect = "{dialect}" in {path}')
+    return read_application(path, ENDPOINTS)
+
+
 def open_session(application: Application, as_json: bool) -> Session:
     """The queries of an application, deployed, with their sources and sinks."""
+    from cepheid.application.application import event_times, place_in_file
     from cepheid.execution.endpoints import open_application_sink, open_application_source, read_application_table
     from cepheid.execution.sinks.kinds import open_sink
     from cepheid.execution.sinks.terminal import LINES, TerminalTable
@@ -58,21 +75,22 @@ def open_session(application: Application, as_json: bool) -> Session:
     from cepheid.lookups import Table
 
     for name, source in application.sources.items():
-        if source.lateness or source.time or source.dead_letters or source.options:
+        if source.dead_letters or source.options:
             raise NotSupportedYet(
-                f'lateness, time, dead_letters or options of source "{name}" in this process',
+                f'dead_letters or options of source "{name}" in this process',
                 hint='leave them out, or run it on Spark: [cluster] host = "spark"',
             )
-    session = Session()
+    lateness = max((source.lateness for source in application.sources.values()), default=timedelta(0))
+    session = Session(event_time=event_times(application), lateness=lateness or None)
     for name in application.sources:
-        session.source(name, open_application_source(application, name))
+        session.source(name, open_application_source(application, name), application.sources[name].idle_after)
     for name in application.tables:
         session.source(name, Table(read_application_table(application, name)))
     for name, query in application.queries.items():
         try:
             session.deploy(name, query.text)
         except CepheidError as problem:
-            problem.origin = query.origin
+            place_in_file(problem, query)
             raise
         sink = open_application_sink(application, name, session.schemas[name])
         if sink is None:

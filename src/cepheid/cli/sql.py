@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cepheid.cli.failures import report_failures
-from cepheid.cli.inputs import read_query, read_tables
+from cepheid.cli.inputs import DialectOption, read_query, read_tables
 from cepheid.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -25,13 +25,14 @@ def sql(
         str | None,
         typer.Option("--output", "--sink", "-o", metavar="FILE", help="Write rows to .parquet, .csv, .jsonl or .arrow"),
     ] = None,
+    dialect: DialectOption = None,
 ) -> None:
     """Run a query over Parquet, CSV, JSON or Arrow files, in this process."""
     with report_failures():
         import cepheid
 
         sink = _open_sink(output, as_json)
-        rows = cepheid.sql(read_query(query), **read_tables(table or []))
+        rows = cepheid.sql(read_query(query, dialect), **read_tables(table or []))
         sink.write(rows)
         sink.close()
     if output is not None:

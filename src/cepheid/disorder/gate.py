@@ -42,24 +42,27 @@ class Gate:
         self.arrivals = 0  # of the next event
         self._delays_us = delays_us
         self.newest = [[BEGINNING] * count for count in streams or [1] * len(delays_us)]
-        self._reached = [BEGINNING] * len(delays_us)
+        self.reached = [[BEGINNING] * len(streams) for streams in self.newest]
 
     # --- time --------------------------------------------------------------------------------------------
     def see(self, number: int, newest: list[int]) -> None:
         """The newest times that the streams of an input have told; BEGINNING where one was silent."""
         known = self.newest[number]
         known[:] = map(max, known, newest)
-        slowest = min(known)
-        if slowest > BEGINNING:
-            self.follow(number, slowest - self._delays_us[number])
+        delay = self._delays_us[number]
+        self.hear(number, [time - delay if time > BEGINNING else BEGINNING for time in known])
+
+    def hear(self, number: int, times: list[int]) -> None:
+        """No event of a stream of an input will be older than this: so say heartbeats, of some streams or of all."""
+        self.reached[number][:] = map(max, self.reached[number], times)
 
     def follow(self, number: int, time: int) -> None:
-        """No event of an input will be older than this: so says an engine whose rows it is made of, or a heartbeat."""
-        self._reached[number] = max(self._reached[number], time)
+        """No event of an input will be older than this: so says an engine whose rows it is made of."""
+        self.hear(number, [time] * len(self.reached[number]))
 
     def advance(self, horizon: int = BEGINNING) -> None:
         """Move the horizon on as far as the inputs allow, or to where somebody who knows more says that it is."""
-        self.horizon = max(self.horizon, horizon, min(self._reached, default=BEGINNING))
+        self.horizon = max(self.horizon, horizon, min(map(min, self.reached), default=BEGINNING))
 
     @property
     def follows_one(self) -> bool:
@@ -71,8 +74,8 @@ class Gate:
         several streams."""
         if any(len(newest) != 1 for newest in self.newest):
             return None
-        told = zip(self.newest, self._reached, self._delays_us, strict=True)
-        return [(newest[0], reached, delay) for newest, reached, delay in told]
+        told = zip(self.newest, self.reached, self._delays_us, strict=True)
+        return [(newest[0], reached[0], delay) for newest, reached, delay in told]
 
     def learn(self, newest: list[int], horizon: int, arrivals: int) -> None:
         """What somebody knows who was told and has seen events since: the newest time of each input, the horizon, and
@@ -84,7 +87,7 @@ class Gate:
 
     def pass_by(self, time: int, count: int) -> None:
         """So many events of the single stream have gone past in order, the last of them at this time."""
-        self.horizon = self._reached[0] = self.newest[0][0] = time
+        self.horizon = self.reached[0][0] = self.newest[0][0] = time
         self.arrivals += count
 
     # --- events ------------------------------------------------------------------------------------------

@@ -13,32 +13,78 @@ import numpy as np
 import pyarrow as pa
 
 from cepheid.errors import InvalidQuery
+from cepheid.execution.user_functions import make_functions, take_failure
 from cepheid.language.relations.sql_values import write_query, write_sql
+from cepheid.scalars.show import quote_name
 from cepheid.scalars.value import Scalar
 
 if TYPE_CHECKING:
-    from duckdb import DuckDBPyConnection
+    from duckdb import DuckDBPyConnection, DuckDBPyRelation
+
+
+BARE_MAP = 'MAP("NULL"'
+_OPERATORS = {
+    "~~": "LIKE", "!~~": "NOT LIKE", "~~*": "ILIKE", "!~~*": "NOT ILIKE", "array_extract": "element [n]",
+}  # fmt: skip
 
 
 def run_query(query: Scalar, tables: Mapping[str, pa.Table]) -> pa.Table:
     """The rows of a query; each call sees its own tables only."""
-    return run_duckdb(_write_query(query), tables)
+    return run_duckdb(write_duckdb_query(query), tables)
 
 
 def run_duckdb(sql: str, tables: Mapping[str, pa.Table]) -> pa.Table:
     """The rows of a query in DuckDB's own SQL."""
     import duckdb
 
-    cursor = _database(os.getpid()).cursor()
+    database = _database(os.getpid())
+    make_functions(database)
+    cursor = database.cursor()
     try:
         for name, table in tables.items():
             cursor.register(name, _without_offsets(table))
-        return cursor.sql(sql).to_arrow_table()
+        found = cursor.sql(sql)
+        if "map" in sql.lower():
+            found = _with_typed_maps(found)
+        return _with_plain_lists(found.to_arrow_table())
     except duckdb.Error as problem:
+        failure = take_failure(str(problem))
+        if failure is not None:
+            raise failure from failure.__cause__
         told = f"the host's SQL engine refuses this: {_first_line(problem)}"
         raise InvalidQuery(told, hint=_suggest_repair(str(problem))) from None
     finally:
         cursor.close()
+
+
+def _with_typed_maps(found: DuckDBPyRelation) -> DuckDBPyRelation:
+    """map() has keys without a type, which make Arrow end the process: they become whole numbers."""
+    types = [str(kind) for kind in found.types]
+    if not any(BARE_MAP in kind for kind in types):
+        return found
+    names = [quote_name(name) for name in found.columns]
+    typed = (
+        f"CAST({name} AS {kind.replace(BARE_MAP, 'MAP(INTEGER')}) AS {name}"
+        for name, kind in zip(names, types, strict=True)
+    )
+    return found.project(", ".join(typed))
+
+
+def _with_plain_lists(table: pa.Table) -> pa.Table:
+    """DuckDB calls the elements of lists otherwise than Arrow does."""
+    if not any(pa.types.is_nested(each) for each in table.schema.types):
+        return table
+    return table.cast(pa.schema([each.with_type(_plain_type(each.type)) for each in table.schema]))
+
+
+def _plain_type(arrow_type: pa.DataType) -> pa.DataType:
+    if pa.types.is_list(arrow_type):
+        return pa.list_(_plain_type(arrow_type.value_type))
+    if pa.types.is_struct(arrow_type):
+        return pa.struct([each.with_type(_plain_type(each.type)) for each in arrow_type])
+    if pa.types.is_map(arrow_type):
+        return pa.map_(_plain_type(arrow_type.key_type), _plain_type(arrow_type.item_type))
+    return arrow_type
 
 
 def _without_offsets(table: pa.Table) -> pa.Table:
@@ -70,7 +116,8 @@ def write_duckdb(value: Scalar) -> str:
 
 
 @lru_cache(maxsize=1024)
-def _write_query(query: Scalar) -> str:
+def write_duckdb_query(query: Scalar) -> str:
+    """A whole query as DuckDB writes it."""
     return write_query(query, "duckdb")
 
 
@@ -95,4 +142,9 @@ def _suggest_repair(told: str) -> str:
 
 
 def _first_line(problem: Exception) -> str:
-    return str(problem).split("\n", 1)[0]
+    """Its sentence, without names that are ours."""
+    line = re.sub(r" when casting from source column _\w+", "", str(problem).split("\n", 1)[0])
+    called = re.search(r"'(\S+)\((.*)\)'\. You might need to add explicit type casts", line)
+    if called:
+        return f"there is no {_OPERATORS.get(called[1], called[1])} of ({called[2].replace('_LITERAL', '')})"
+    return line

@@ -15,6 +15,7 @@ import pyarrow as pa
 from cepheid.application import Application, Endpoints
 from cepheid.cost.profile import HostName
 from cepheid.errors import InvalidInput
+from cepheid.execution.sinks.declared_rows import DeclaredRows, check_declared
 from cepheid.execution.sinks.kinds import find_target, open_sink
 from cepheid.execution.sinks.sink import Sink
 from cepheid.execution.sources.kinds import open_source, read_whole
@@ -55,5 +56,10 @@ def read_application_table(application: Application, name: str) -> pa.Table:
 
 def open_application_sink(application: Application, name: str, schema: pa.Schema) -> Sink | None:
     """schema: of the rows of the query; None: the query names no sink."""
-    sink = application.queries[name].sink
-    return None if sink is None else open_sink(sink, name=name, schema=schema, folder=application.path.parent)
+    query, folder = application.queries[name], application.path.parent
+    if query.sink is None:
+        return None
+    if query.rows is None:
+        return open_sink(query.sink, name=name, schema=schema, folder=folder)
+    check_declared(name, schema, query.rows)
+    return DeclaredRows(open_sink(query.sink, name=name, schema=query.rows, folder=folder), query.rows)

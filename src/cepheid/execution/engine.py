@@ -26,7 +26,7 @@ from cepheid.execution.engine_identity import NO_IDENTITY, EngineIdentity
 from cepheid.execution.key_group_operator import KeyGroupOperator
 from cepheid.execution.operator import HELD, KeptEvents, Operator, Piece, PlacedOperator, step_pieces
 from cepheid.graph.node import EngineNode
-from cepheid.graph.operators import RowPattern, Sequence, WindowAggregate, WindowJoin
+from cepheid.graph.operators import OverRows, RowPattern, Sequence, WindowAggregate, WindowJoin
 from cepheid.kernel.columns import Int64s
 from cepheid.measurement import Counts
 from cepheid.placement.core_split import ONE_CORE, split_among_cores
@@ -72,6 +72,10 @@ def _make_single(
         from cepheid.execution.join_operator import JoinOperator
 
         return JoinOperator([node for node in nodes if isinstance(node, WindowJoin)], layout, twin, few)
+    if isinstance(first, OverRows):
+        from cepheid.execution.over_operator import OverOperator
+
+        return OverOperator(first, layout, twin)
     windows = [node for node in nodes if isinstance(node, WindowAggregate)]
     assert len(windows) == len(nodes), f"{type(first).__name__} has no operator"
     from cepheid.execution.window_operator import WindowOperator

@@ -39,15 +39,24 @@ class Stretches:
 def write_aggregate(aggregate: Aggregate, rows: Stretches, matches: Matches, log: EventLog) -> pa.Array:
     if aggregate.column is None and not aggregate.variables:
         return pa.array(rows.ends - rows.begins)
-    chosen = _choose_events(aggregate, matches)
+    read = [column for column in (aggregate.column, aggregate.by) if column is not None]
+    measured = {column: plain_array(log.take(column, matches.events)) for column in read}
+    return aggregate_values(aggregate, choose_events(aggregate.variables, matches), rows, matches, measured)
+
+
+def aggregate_values(
+    aggregate: Aggregate,
+    chosen: npt.NDArray[np.bool_],
+    rows: Stretches,
+    matches: Matches,
+    measured: dict[str, pa.Array],
+) -> pa.Array:
+    """Of values that are known for every event of every match, by name, where they are chosen."""
     if aggregate.column is None:
         return _run(aggregate, chosen, rows, matches, {})
-    values = _plain(log.take(aggregate.column, matches.events))
+    values = measured[aggregate.column]
     if aggregate.function == "array_agg":
         return _collect(aggregate, chosen, rows, matches, values)
-    measured = {aggregate.column: values}
-    if aggregate.by is not None:
-        measured[aggregate.by] = _plain(log.take(aggregate.by, matches.events))
     if all(kind_of(column.type) is not None for column in measured.values()):
         return _run(aggregate, chosen, rows, matches, measured)
     if aggregate.function == "count" and not aggregate.distinct:
@@ -56,17 +65,18 @@ def write_aggregate(aggregate: Aggregate, rows: Stretches, matches: Matches, log
     return _group(aggregate, chosen, rows, matches, measured)
 
 
-def _plain(values: pa.ChunkedArray) -> pa.Array:
+def plain_array(values: pa.ChunkedArray) -> pa.Array:
     array = values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
     if isinstance(array, pa.ChunkedArray):
         array = pa.concat_arrays(array.chunks) if array.num_chunks else pa.array([], type=array.type)
     return array.cast(array.type.value_type) if pa.types.is_dictionary(array.type) else array
 
 
-def _choose_events(aggregate: Aggregate, matches: Matches) -> npt.NDArray[np.bool_]:
-    if not aggregate.variables:
+def choose_events(variables: tuple[str, ...], matches: Matches) -> npt.NDArray[np.bool_]:
+    """Which events of matches are bound to one of the variables; all if there are none."""
+    if not variables:
         return np.ones(len(matches.events), dtype=np.bool_)
-    return np.isin(matches.labels, [matches.variables.index(variable) for variable in aggregate.variables])
+    return np.isin(matches.labels, [matches.variables.index(variable) for variable in variables])
 
 
 def _run(
@@ -148,7 +158,7 @@ def _first_of_equals(chosen: npt.NDArray[np.bool_], column: Column, matches: Mat
     return found
 
 
-def _expand(chosen: npt.NDArray[np.bool_], rows: Stretches) -> tuple[Int64s, Int64s]:
+def expand(chosen: npt.NDArray[np.bool_], rows: Stretches) -> tuple[Int64s, Int64s]:
     """Every (row, flat event) pair that an aggregate takes in."""
     counts = rows.ends - rows.begins
     which = np.repeat(np.arange(len(counts)), counts)
@@ -168,7 +178,7 @@ def _collect(
         else:
             column = read_column(pa.chunked_array([values]), Interner())
         chosen = _first_of_equals(chosen, column, matches)
-    which, flat = _expand(chosen, rows)
+    which, flat = expand(chosen, rows)
     lengths = np.bincount(which, minlength=len(rows.begins))
     offsets = pa.array(np.concatenate([[0], np.cumsum(lengths)]), pa.int32())
     return pa.ListArray.from_arrays(offsets, values.take(pa.array(flat)), mask=pa.array(lengths == 0))
@@ -187,7 +197,7 @@ def _group(
     if aggregate.distinct:
         codes = read_column(pa.chunked_array([values.dictionary_encode().indices]), Interner())
         chosen = _first_of_equals(chosen, codes, matches)
-    which, flat = _expand(chosen, rows)
+    which, flat = expand(chosen, rows)
     if aggregate.by is not None:
         return _pick_by(aggregate, which, flat, len(rows.begins), measured)
     name = ARROW_NAMES.get(aggregate.function, aggregate.function)

@@ -18,11 +18,15 @@ from cepheid.execution.placed_rows import Ordinals, take_events
 from cepheid.execution.predicates import answer_predicates
 from cepheid.graph.operators import RowPattern, Sequence
 from cepheid.kernel.columns import Column, Events, Int64s, Interner, read_column
+from cepheid.kernel.compiled.flow_pool import FLOW_HEAD
 from cepheid.kernel.compiled.key_index import KeyIndex
 from cepheid.kernel.compiled.row_pattern import CompiledRowPattern
 from cepheid.kernel.compiled.sequence import CompiledSequence
 from cepheid.kernel.compiled.sequence_parts import merge_runs, split_runs
+from cepheid.kernel.compiled.sequence_records import HEAD
 from cepheid.kernel.expression import HostCall
+from cepheid.kernel.matches import Paths
+from cepheid.kernel.pattern import RowPatternProgram, SequenceProgram
 from cepheid.schema import empty_table
 
 if TYPE_CHECKING:  # the reference twin is loaded if it is asked for
@@ -58,9 +62,9 @@ class PatternOperator:
         find_rows = CompiledRowPattern if compiled else _load_reference_rows()
         log, interner = self._log, self._interner
 
-        def evaluate(call: HostCall, events: list[Int64s]) -> Column:
+        def evaluate(call: HostCall, events: list[Int64s], paths: Paths | None) -> Column:
             """Without `self`: in a circle with the matcher, all arrays would stay until the garbage is collected."""
-            return evaluate_call(call, events, log, interner)
+            return evaluate_call(call, events, paths, log, interner)
 
         return find_rows(self.node.program, interner, self.node.lookback(), evaluate)
 
@@ -111,11 +115,13 @@ class PatternOperator:
         return self._matcher.take_dropped() if isinstance(self._matcher, CompiledSequence) else 0
 
     def is_waiting(self) -> bool:
-        return self.node.program.within is not None and len(self._log) > 0
+        program = self.node.program
+        is_timed = program.waits_for_time if isinstance(program, RowPatternProgram) else _waits_for_time(program)
+        return is_timed and len(self._log) > 0
 
     def floor(self, horizon: int) -> int:
         if isinstance(self._matcher, CompiledSequence):
-            pending, _ = self._matcher.live(horizon)
+            pending = self._matcher.find_told(horizon)
         else:
             assert isinstance(self._matcher, CompiledRowPattern), "the reference twin runs whole tables"
             kept, past, _ = self._matcher.live()
@@ -169,7 +175,7 @@ class PatternOperator:
         parts, owner = split_events(kept, owners, count, self.node)
         if not kept.partials:
             return parts
-        runs = split_runs(kept.partials, owner, count)
+        runs = split_runs(kept.partials, owner, count, self._head)
         return [replace(part, partials=of_part) for part, of_part in zip(parts, runs, strict=True)]
 
     def merge(self, parts: list[KeptEvents]) -> KeptEvents:
@@ -177,7 +183,13 @@ class PatternOperator:
         if len(parts) == 1:
             return parts[0]
         merged, places = merge_events(parts, self.node)
-        return replace(merged, partials=merge_runs([part.partials for part in parts], places))
+        return replace(merged, partials=merge_runs([part.partials for part in parts], places, self._head))
+
+    @property
+    def _head(self) -> int:
+        """How many numbers stand before the events of a kept run."""
+        program = self.node.program
+        return FLOW_HEAD if isinstance(program, SequenceProgram) and program.flow is not None else HEAD
 
     def replay_placed(self, kept: KeptEvents, times: Int64s, ordinals: Int64s) -> None:
         self.replay(kept, times, None)
@@ -218,6 +230,10 @@ class PatternOperator:
         if isinstance(self.node, Sequence) and has_null.any():
             numbers = np.where(has_null, -1, numbers)  # null equals nothing
         return numbers
+
+
+def _waits_for_time(program: SequenceProgram) -> bool:
+    return program.within is not None or (program.flow is not None and program.flow.waits)
 
 
 def _load_reference_sequence() -> type[ReferenceSequence]:

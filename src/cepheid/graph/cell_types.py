@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
 
+from cepheid.graph.operators.over_rows import OverCell
 from cepheid.graph.operators.row_pattern import OutputCell
 from cepheid.graph.operators.window_aggregate import WindowCell
 from cepheid.kernel.aggregates.catalog import find_aggregate
@@ -21,6 +22,8 @@ def type_of_cell(cell: OutputCell, layout: Mapping[str, pa.DataType]) -> pa.Data
         return pa.int64()
     if cell.kind == "timed_out":
         return pa.bool_()
+    if cell.of_rows is not None:
+        return cell.of_rows.type
     if cell.aggregate is not None:
         return type_of_aggregate(cell.aggregate, layout)
     assert cell.column is not None, f"{cell.kind} reads a column"
@@ -47,6 +50,16 @@ def type_of_window_cell(
             return pa.int64()
     assert cell.column is not None, f"{cell.kind} reads a column"
     return layout[cell.column]
+
+
+def type_of_over_cell(
+    cell: OverCell, layout: Mapping[str, pa.DataType], aggregates: Sequence[WindowedAggregate]
+) -> pa.DataType:
+    if cell.kind == "aggregate":
+        return type_of_windowed(aggregates[cell.number], layout)
+    if cell.column is not None:
+        return layout[cell.column]
+    return pa.bool_() if cell.kind == "found" else pa.int64()
 
 
 def type_of_windowed(aggregate: WindowedAggregate, layout: Mapping[str, pa.DataType]) -> pa.DataType:

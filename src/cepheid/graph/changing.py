@@ -53,24 +53,34 @@ class ChangingVertices:
     carried: frozenset[str] = frozenset()
 
 
-def find_changing(graph: QueryGraph, streams: Collection[str]) -> ChangingVertices:
-    """streams: those that change, as users call them."""
+def find_changing(
+    graph: QueryGraph, streams: Collection[str], views: Collection[str] = (), shown: bool = False
+) -> ChangingVertices:
+    """streams: those that change, as users call them; views: vertices that take back rows of their own, and say who
+    they are whatever feeds them; shown: are changes told of every query?"""
     changing: set[str] = set()
     for vertex in graph.order:
         node = graph.vertices[vertex]
         is_source = isinstance(node, Source) and node.name in streams
-        if is_source or any(source in changing for source in graph.inputs(vertex)):
+        if is_source or vertex in views or any(source in changing for source in graph.inputs(vertex)):
             changing.add(vertex)
-    return ChangingVertices(frozenset(changing), frozenset(_find_carried(graph, changing)))
+    carried = set(changing)
+    if shown:
+        carried |= {name for vertex in graph.of_role("consumer") for name in graph.inputs(vertex)}
+    return ChangingVertices(frozenset(changing), frozenset(_find_carried(graph, changing, carried, views)))
 
 
-def _find_carried(graph: QueryGraph, changing: set[str]) -> set[str]:
-    """Those that change, what feeds them, and what reads the rows of an engine that does: it must know their order."""
-    carried, count = set(changing), -1
+def _find_carried(graph: QueryGraph, changing: set[str], carried: set[str], views: Collection[str]) -> set[str]:
+    """Those that are carried, what feeds them, and what reads the rows of an engine that does: it must know their
+    order.  Views need not be told who the rows are that they read."""
+    count = -1
     while len(carried) > count:
         count = len(carried)
         for vertex in reversed(graph.order):
-            if any(reader in carried for reader in graph.outputs(vertex)):
+            readers = (
+                graph.outputs(vertex) if vertex in changing else [r for r in graph.outputs(vertex) if r not in views]
+            )
+            if any(reader in carried for reader in readers):
                 carried.add(vertex)
         made: set[str] = set()  # of carried engines
         for vertex in graph.order:
@@ -148,14 +158,14 @@ def reaches_user(graph: QueryGraph, source: str) -> bool:
     return False
 
 
-def count_origins(graph: QueryGraph, vertex: str) -> tuple[set[str], bool]:
-    """The streams whose rows a vertex passes on, and whether rows that an engine made are among them."""
+def count_origins(graph: QueryGraph, vertex: str, views: Collection[str] = ()) -> tuple[set[str], bool]:
+    """The streams whose rows a vertex passes on, and whether rows that an engine or a view made are among them."""
     node = graph.vertices[vertex]
     if isinstance(node, Source):
         return {node.name}, False
-    if isinstance(node, EngineNode) or node.implementation == "changes":
+    if isinstance(node, EngineNode) or node.implementation == "changes" or vertex in views:
         return set(), True
-    found = [count_origins(graph, source) for source in graph.inputs(vertex)]
+    found = [count_origins(graph, source, views) for source in graph.inputs(vertex)]
     return set().union(*(names for names, _ in found)), any(made for _, made in found)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cepheid.graph.node import COMPUTED, MADE_HERE
-from cepheid.graph.operators import Project, RowPattern, Sequence, Source, Union, WindowAggregate, WindowJoin
+from cepheid.graph.operators import Project, Sequence, Source, Union, WindowAggregate
 from cepheid.graph.operators.row_pattern import OutputCell
 from cepheid.graph.query_graph import QueryGraph
 from cepheid.kernel.expression import Position
@@ -12,7 +12,7 @@ from cepheid.kernel.pattern import Step
 
 def trace_column(graph: QueryGraph, vertex: str, column: str) -> tuple[Source, str] | None:
     """The producer and its column that `column` of a vertex is a copy of; None if it is computed."""
-    found = _follow(graph, vertex, column)
+    found = follow_column(graph, vertex, column)
     if found is None:
         return None
     node = graph.vertices[found[0]]
@@ -21,7 +21,7 @@ def trace_column(graph: QueryGraph, vertex: str, column: str) -> tuple[Source, s
 
 def trace_columns(graph: QueryGraph, vertex: str, column: str) -> list[tuple[Source, str]] | None:
     """The same through unions, which have several."""
-    found = _follow(graph, vertex, column)
+    found = follow_column(graph, vertex, column)
     if found is None:
         return None
     node = graph.vertices[found[0]]
@@ -31,32 +31,13 @@ def trace_columns(graph: QueryGraph, vertex: str, column: str) -> list[tuple[Sou
     return [(node, found[1])] if isinstance(node, Source) else None
 
 
-def trace_moment(graph: QueryGraph, vertex: str, column: str) -> str | None:
-    """The vertex in an engine whose rows' own time `column` is a copy of; None if it is something else."""
-    found = _follow(graph, vertex, column)
-    if found is None:
-        return None
-    match graph.vertices[found[0]]:
-        case RowPattern(cells=cells) | Sequence(cells=cells):
-            cell = next(cell for cell in cells if cell.name == found[1])
-            return found[0] if is_time_of_match(cell) else None
-        case WindowAggregate(cells=window_cells, program=program):
-            window_cell = next(cell for cell in window_cells if cell.name == found[1])
-            at_event = window_cell.kind == "row" and program.evaluation.when == "event"
-            is_time = window_cell.kind == "moment" or (at_event and _is_time(graph, found[0], window_cell.column))
-            return found[0] if is_time else None
-        case WindowJoin():
-            return found[0] if found[1] == "_moment" else None
-    return None
-
-
 def find_settled_times(graph: QueryGraph, vertex: str) -> list[str]:
     """Columns of a vertex in an engine that hold the time at which a row is settled: once the horizon was there, no row
     with an earlier one comes.  A match whose end is known later, since it might go on, has no such column."""
     match graph.vertices[vertex]:
         case Sequence(program=sequence, cells=cells):
             last = sequence.items[-1]
-            if not isinstance(last, Step) or sequence.absences or sequence.timeouts:
+            if sequence.flow is not None or not isinstance(last, Step) or sequence.absences or sequence.timeouts:
                 return []
             ends = Position((last.variable,))
             return [
@@ -70,19 +51,11 @@ def find_settled_times(graph: QueryGraph, vertex: str) -> list[str]:
     return []
 
 
-def _is_time(graph: QueryGraph, vertex: str, column: str | None) -> bool:
-    """Is a column of the layout the event's own time?"""
-    layout = graph.vertices[graph.inputs(vertex)[0]]
-    assert isinstance(layout, Project), "the event layout is a projection"
-    meanings = dict(layout.columns)
-    return column is not None and meanings.get(column) == meanings["_time"]
-
-
 def is_time_of_match(cell: OutputCell) -> bool:
     """Is the cell the time of an event of its match, or of one after it?"""
     if cell.aggregate is not None:
         return cell.aggregate.function in ("min", "max") and cell.aggregate.column == "_time"
-    return cell.kind in ("row", "navigate") and cell.column == "_time" and cell.position.shift >= 0
+    return cell.kind in ("row", "navigate", "moment") and cell.column == "_time" and cell.position.shift >= 0
 
 
 def name_columns(graph: QueryGraph, pattern: str) -> dict[str, str]:
@@ -98,7 +71,7 @@ def name_columns(graph: QueryGraph, pattern: str) -> dict[str, str]:
     return names
 
 
-def _follow(graph: QueryGraph, vertex: str, column: str) -> tuple[str, str] | None:
+def follow_column(graph: QueryGraph, vertex: str, column: str) -> tuple[str, str] | None:
     """The vertex where the column is made, and its name there; None if it is computed on the way."""
     origin = graph.vertices[vertex].origin(column)
     if origin == COMPUTED:
@@ -106,4 +79,4 @@ def _follow(graph: QueryGraph, vertex: str, column: str) -> tuple[str, str] | No
     if origin == MADE_HERE:
         return vertex, column
     number, inner = origin
-    return _follow(graph, graph.inputs(vertex)[number], inner)
+    return follow_column(graph, graph.inputs(vertex)[number], inner)

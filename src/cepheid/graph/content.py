@@ -15,7 +15,7 @@ from typing import Any
 import pyarrow as pa
 
 from cepheid.graph.function_identity import identify_function
-from cepheid.kernel.expression import Call, HostCall
+from cepheid.kernel.expression import Call, HostCall, RowValue
 from cepheid.kernel.pattern import RowPatternProgram, SequenceProgram
 from cepheid.scalars.value import Column, Operation
 
@@ -67,6 +67,11 @@ class _Encoder:
         cells = [(self._column(column), position) for column, position in call.arguments]
         return self.write_record(call, arguments=self.encode(cells))
 
+    def write_row_value(self, value: RowValue) -> bytes:
+        """Its columns by what they mean, beside the names that the value knows."""
+        columns = [(column, self._column(column)) for column in value.columns]
+        return self.write_record(value, columns=self.encode(columns))
+
     def write_unordered(self, values: Iterable[Any]) -> bytes:
         return _mark(b"u", b"".join(sorted(map(self.encode, values))))
 
@@ -82,7 +87,7 @@ class _Encoder:
     def _write_field(self, name: str, value: Any) -> bytes:
         if name in _COLUMNS and isinstance(value, str):
             return self.encode(self._column(value))
-        if name in _VARIABLES and self._renamed:
+        if name in _VARIABLES and self._renamed and value is not None:
             names = (value,) if isinstance(value, str) else value
             return self.encode(tuple(self._renamed.get(each, each) for each in names))
         if name == "reads":  # of a predicate in Python: the name it knows, and the column
@@ -134,6 +139,7 @@ _WRITERS: dict[type, Callable[[_Encoder, Any], bytes]] = {
     RowPatternProgram: _Encoder.write_row_program,
     SequenceProgram: _Encoder.write_sequence_program,
     HostCall: _Encoder.write_host_call,
+    RowValue: _Encoder.write_row_value,
 }
 
 

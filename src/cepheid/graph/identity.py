@@ -27,7 +27,7 @@ from cepheid.graph.content import digest_of, encode
 from cepheid.graph.node import EngineNode, PlanNode
 from cepheid.graph.operators import Filter, Project, RowPattern, Sequence
 from cepheid.graph.operators.window_aggregate import KEPT
-from cepheid.kernel.expression import Classifier, list_facts
+from cepheid.kernel.expression import Classifier, HostCall, list_facts, reads_classifier
 from cepheid.kernel.pattern import Term, walk_pattern
 from cepheid.scalars.value import Column, Scalar, split_conjunction, substitute_columns
 
@@ -165,7 +165,11 @@ def _rename_variables(node: PlanNode) -> dict[str, str]:
             return {term.variable: f"${number}" for number, term in enumerate(program.terms)}
         case RowPattern(program=row_program, cells=cells):
             facts = [fact for _, condition in row_program.conditions for fact in list_facts(condition)]
-            if any(isinstance(fact, Classifier) for fact in facts) or any(cell.kind == "classifier" for cell in cells):
+            told = any(
+                isinstance(fact, Classifier) or (isinstance(fact, HostCall) and reads_classifier(fact))
+                for fact in facts
+            )
+            if told or any(cell.tells_variables() for cell in cells):
                 return {}
             terms = [part.variable for part in walk_pattern(row_program.pattern) if isinstance(part, Term)]
             return {name: f"${number}" for number, name in enumerate(dict.fromkeys(terms))}

@@ -10,17 +10,20 @@ from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any
 
+import pyarrow as pa
+
 from cepheid.errors import InvalidInput
 from cepheid.graph.function_identity import identify_function
 from cepheid.graph.node import PlanNode
 from cepheid.graph.operators import NODE_TYPES
+from cepheid.graph.operators.over_rows import OverCell
 from cepheid.graph.operators.row_pattern import OutputCell
 from cepheid.graph.operators.window_aggregate import Arrangement, SortTerm, WindowCell
 from cepheid.graph.operators.window_join import JoinCell
 from cepheid.graph.predicate import Predicate
 from cepheid.graph.query_graph import Edge, QueryGraph
-from cepheid.kernel import expression, join, pattern, window
-from cepheid.kernel.aggregates.definition import PythonAggregate
+from cepheid.kernel import expression, join, over, pattern, sequence_flow, window
+from cepheid.kernel.python_aggregate import PythonAggregate
 from cepheid.scalars import value
 
 READABLE: dict[str, type] = {
@@ -28,6 +31,10 @@ READABLE: dict[str, type] = {
     for record in (
         *NODE_TYPES,
         OutputCell,
+        OverCell,
+        over.OverFrame,
+        over.OverFunction,
+        over.OverProgram,
         expression.Position,
         expression.Constant,
         expression.Cell,
@@ -36,6 +43,8 @@ READABLE: dict[str, type] = {
         expression.MatchNumber,
         expression.Aggregate,
         expression.HostCall,
+        expression.HostAggregate,
+        expression.RowValue,
         pattern.Term,
         pattern.Concatenation,
         pattern.Alternation,
@@ -53,6 +62,11 @@ READABLE: dict[str, type] = {
         pattern.Choice,
         pattern.AnyOrder,
         pattern.SequenceProgram,
+        sequence_flow.Way,
+        sequence_flow.Bar,
+        sequence_flow.Place,
+        sequence_flow.Round,
+        sequence_flow.Flow,
         window.Window,
         window.Evaluation,
         window.WindowedAggregate,
@@ -124,6 +138,8 @@ def _write_value(item: Any) -> Any:
             "function": " ".join(map(identify_function, functions)),
             "type": str(item.type),
         }
+    if isinstance(item, pa.DataType):
+        return {"$type": pa.schema([("x", item)]).serialize().to_pybytes().hex()}
     if is_dataclass(item):
         told = [
             field.name for field in fields(item) if field.compare or isinstance(item, PlanNode)
@@ -143,6 +159,8 @@ def _read_value(item: Any) -> Any:
     if isinstance(item, dict):
         if "$float" in item:
             return float(item["$float"])
+        if "$type" in item:
+            return pa.ipc.read_schema(pa.py_buffer(bytes.fromhex(item["$type"]))).field(0).type
         if item["$"] in ("Predicate", "PythonAggregate"):
             told = f'a function in Python cannot be read back from JSON: "{item["function"]}"'
             raise InvalidInput(told, hint="compile the query again where the function is")

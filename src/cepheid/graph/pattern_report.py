@@ -51,6 +51,7 @@ from cepheid.kernel.pattern import (
     Step,
     show_pattern,
 )
+from cepheid.kernel.sequence_flow import AT_DEADLINE, Bar, Flow, Way
 from cepheid.scalars.show import show_scalar
 from cepheid.scalars.value import Column
 
@@ -95,6 +96,8 @@ def show_automaton(automaton: Automaton) -> Iterator[str]:
                 shown = f"{name} {names[first]}{' (hidden)' if second else ''}"
             case "pass" | "until":
                 shown = f"{name} no {names[first]}"
+            case "span":
+                shown = f"{name} no {names[first]}, as long as {second / 1e6:g} s"
             case "split":
                 shown = f"split {first} {second}"
             case "jump":
@@ -110,6 +113,9 @@ def show_automaton(automaton: Automaton) -> Iterator[str]:
 
 def show_states(program: SequenceProgram) -> Iterator[str]:
     """One line per state: what a partial match there waits for, and what must not come."""
+    if program.flow is not None:
+        yield from show_places(program.flow)
+        return
     number, again, absent = 0, "", []
     for item in program.items:
         if isinstance(item, Absent):
@@ -121,6 +127,35 @@ def show_states(program: SequenceProgram) -> Iterator[str]:
         again = f"{item.variable} again, or " if isinstance(item, Step) and item.repeated else ""
     barred = f", if no {', no '.join(absent)} comes as long as WITHIN lasts" if absent else ""
     yield f"{number} match{barred}{'; or ' + again.partition(',')[0] if again else ''}"
+
+
+def show_places(flow: Flow) -> Iterator[str]:
+    """One line per place: its ways, and what closes them."""
+    for number, place in enumerate(flow.places):
+        told = [_show_way(way) for way in place.ways]
+        told += [_show_bar(bar) for bar in place.bars]
+        if place.accepts:
+            told.insert(0, "match")
+        yield f"{number} {'; '.join(told)}"
+
+
+def _show_way(way: Way) -> str:
+    if way.variable is None:
+        waited = "as long as WITHIN lasts" if way.after == AT_DEADLINE else f"{(way.after or 0) / 1e6:g} s"
+        taken = f"waits {waited}{', again and again' if way.repeats else ''}"
+    else:
+        taken = {"next": "next is {}", "followed": "waits for {}", "any": "takes any {}"}[way.contiguity].format(
+            way.variable
+        )
+        taken += f" unless it fits way {' or '.join(str(each + 1) for each in way.yields)}" if way.yields else ""
+    return f"{taken} -> {way.target}"
+
+
+def _show_bar(bar: Bar) -> str:
+    ways = " and ".join(str(way + 1) for way in bar.ways)
+    if bar.restarts:
+        return f"{bar.variable} lets way {ways} wait anew"
+    return f"{bar.variable} {'at once ' if bar.at_once else ''}closes way {ways}"
 
 
 def _show_needs(item: SequenceItem) -> str:

@@ -9,13 +9,14 @@ A pattern without WITHIN needs a bounded number of events per key if it
   (strict=True) is refused such a pattern, others are not warned of it.
 
 It has no bound if something in it repeats whatever comes: `a any* c` waits for its c for ever, and so does
-`a NOT b c`, which passes over whatever is not a b.  `$` waits for the end of the stream.  In a WINDOW, a frame of n
-rows bounds all of that; SEEK in a frame without end has no bound, as a match may begin at any row to come.
+`a NOT b c`, which passes over whatever is not a b; `a NOT b FOR 2 s c` passes over the events of 2 s.  `$` waits for
+the end of the stream.  In a WINDOW, a frame of n rows bounds all of that; SEEK in a frame without end has no bound, as
+a match may begin at any row to come.
 """
 
 from __future__ import annotations
 
-from cepheid.graph.operators import RowPattern, Sequence, WindowAggregate, WindowJoin
+from cepheid.graph.operators import OverRows, RowPattern, Sequence, WindowAggregate, WindowJoin
 from cepheid.graph.operators.window_aggregate import show_window
 from cepheid.graph.query_graph import QueryGraph
 from cepheid.kernel.aggregates.catalog import find_aggregate
@@ -42,23 +43,29 @@ from cepheid.kernel.pattern import (
     Step,
     Term,
     list_parts,
+    list_timed,
     show_pattern,
     walk_pattern,
 )
 from cepheid.kernel.pattern import RowPattern as Pattern
+from cepheid.kernel.sequence_flow import Flow, Way
 from cepheid.kernel.window import WindowProgram
 
 HOW_TO_BOUND_WINDOW = "give the window a size, for instance RANGE 1 HOUR"
+HOW_TO_LOOK_BACK = "look back instead, LAG or ASOF JOIN with >=, or FIRST_VALUE over a frame that ends"
 HOW_TO_BOUND = "add WITHIN, for instance WITHIN INTERVAL '10' MINUTE"
 
 
 def describe_remedy(graph: QueryGraph) -> str:
     """What would bound the state of those that have none."""
     windows = [
-        isinstance(node, WindowAggregate | WindowJoin)
+        isinstance(node, WindowAggregate | WindowJoin | OverRows)
         for node in graph.vertices.values()
         if _explain_vertex(node) is not None
     ]
+    waiting = [node for node in graph.vertices.values() if isinstance(node, OverRows) and _explain_vertex(node)]
+    if waiting and len(waiting) == len(windows):
+        return HOW_TO_LOOK_BACK
     return HOW_TO_BOUND_WINDOW if all(windows) else HOW_TO_BOUND
 
 
@@ -105,6 +112,9 @@ def _explain_vertex(node: object) -> str | None:
         case WindowJoin(program=join, streams=streams):
             endless = [name for name, side in zip(streams, join.inputs, strict=True) if side.size is None]
             return f'the window of "{endless[0]}" never loses an event' if endless else None
+        case OverRows(program=over) if any(each.function == "lead" and each.column for each in over.functions):
+            what = "LEAD ... IGNORE NULLS" if over.about is None else "ASOF JOIN with <= or <"
+            return f"{what}: rows wait for a later one, which may never come"
     return None
 
 
@@ -135,12 +145,16 @@ def _bound_rows(node: RowPattern) -> str:
     if program.within is not None:
         return f"the events of {program.within / 1e6:g} s{f', and {before} before them' if before else ''}"
     longest = longest_match(program.pattern)
+    timed = dict.fromkeys(map(show_pattern, list_timed(program.pattern)))
+    passed = "".join(f", and those that {absence} passes over" for absence in timed)
     if longest is not None:
-        return f"at most {longest + program.lookahead + before} events"
+        return f"at most {longest + program.lookahead + before} events{passed}"
     return "the longest run that the data make: conditions end what is repeated"
 
 
 def _bound_sequence(program: SequenceProgram) -> str:
+    if program.flow is not None:
+        return _bound_flow(program, program.flow)
     partials = f"; at most {program.limit} partial matches" if program.limit is not None else ""
     if program.within is not None:
         return f"the events of {program.within / 1e6:g} s{partials}"
@@ -160,7 +174,7 @@ def _explain_row_pattern(program: RowPatternProgram) -> str | None:
     if endless is not None:
         return f"has no WITHIN, and {show_pattern(endless)} may take events for ever"
     parts = list(walk_pattern(program.pattern))
-    passing = next((part for part in parts if isinstance(part, Absence)), None)
+    passing = next((part for part in parts if isinstance(part, Absence) and part.lasting is None), None)
     if passing is not None:
         return f"has no WITHIN, and {show_pattern(passing)} may pass over events for ever"
     if Anchor("end") in parts:
@@ -175,6 +189,8 @@ def _explain_sequence(program: SequenceProgram) -> str | None:
     each element of a repeated term.  Neighbours wait for one event only, unless a repeated term takes whatever comes.
     """
     shown = f"SEQ({', '.join(term.variable for term in program.terms)})"
+    if program.flow is not None:
+        return _explain_flow(shown, program, program.flow)
     joint = {variable for part in program.joint for variable in list_variables(part)}
     if program.strategy in ("strict", "partition_contiguity"):
         free = [step for step in program.steps if step.repeated and _is_free(step, joint)]
@@ -192,6 +208,33 @@ def _explain_sequence(program: SequenceProgram) -> str | None:
     if judged_late:
         return f"{shown} has no WITHIN: every {judged_late[0].variable} may be needed for ever"
     return None
+
+
+def _bound_flow(program: SequenceProgram, flow: Flow) -> str:
+    once = "" if flow.begins == "always" else "; an event of each key that has begun"
+    if program.within is not None:
+        return f"the events of {program.within / 1e6:g} s that are in partial matches{once}"
+    return f"the events of partial matches{once}"
+
+
+def _explain_flow(shown: str, program: SequenceProgram, flow: Flow) -> str | None:
+    """Without WITHIN, what waits for an event that may never come waits for ever; for time, or for a neighbour, it does
+    not."""
+    if program.within is not None:
+        return None
+    repeated = next((step for step in program.steps if step.repeated), None)
+    endless = [place for place in flow.places[1:] if any(_waits_for_ever(way) for way in place.ways)]
+    if endless:
+        return f"{shown} has no WITHIN: every event may be needed for ever"
+    if repeated is not None and any(
+        way.target <= number for number, place in enumerate(flow.places) for way in place.ways
+    ):
+        return f"{shown} has no WITHIN, and {repeated.variable}[] may take events for ever"
+    return None
+
+
+def _waits_for_ever(way: Way) -> bool:
+    return way.variable is not None and way.contiguity != "next"
 
 
 def _is_free(step: Step, joint: set[str]) -> bool:

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cepheid.graph.operators import WindowAggregate, WindowJoin
+from cepheid.graph.operators import OverRows, WindowAggregate, WindowJoin
+from cepheid.graph.operators.over_rows import describe_state
 from cepheid.graph.operators.window_aggregate import show_evaluation, show_window
 from cepheid.graph.query_graph import QueryGraph
 from cepheid.graph.state_bounds import HOW_TO_BOUND_WINDOW, explain_window
@@ -31,6 +32,9 @@ def report_windows(graph: QueryGraph) -> str:
         elif isinstance(node, WindowJoin):
             lines.append(f"  {vertex}: join of {', '.join(node.streams)}")
             lines += [f"    {line}" for line in (*_report_join(node), *_report_sharing(graph, vertex))]
+        elif isinstance(node, OverRows):
+            lines.append(f"  {vertex}: {', '.join(node.show_functions())}")
+            lines.append(f"    {describe_state(node)}")
     return "\n".join(["windows:", *lines]) if lines else ""
 
 
@@ -65,7 +69,8 @@ def _report_join(node: WindowJoin) -> Iterator[str]:
 def _show_side(side: JoinInput) -> str:
     if side.size is None:
         return f"all events: no bound; {HOW_TO_BOUND_WINDOW}"
-    return f"the last {side.size} events" if side.kind == "count" else f"the events of {side.size / 1e6:g} s"
+    each = " of each partition" if side.partitioned else ""
+    return f"the last {side.size} events{each}" if side.kind == "count" else f"the events of {side.size / 1e6:g} s"
 
 
 def _report_sharing(graph: QueryGraph, vertex: str) -> Iterator[str]:

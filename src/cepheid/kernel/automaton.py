@@ -19,7 +19,8 @@ the repetition if the iteration that just ended took no event; without that, `(a
                   4 consume c                          4 consume b
                                                        5 consume a       state {b}
 
-`pass` takes an event that is no b into the gap, `until` (NOT at the end) looks ahead as long as WITHIN lasts.
+`pass` takes an event that is no b into the gap, `until` (NOT at the end) looks ahead as long as WITHIN lasts, `span`
+(NOT b FOR d) passes over events as long as d lasts; before the first event of a match that is at the start only.
 A greedy `b*` of one variable is one instruction, `run b`: it takes all it can, and gives back one by one.
 """
 
@@ -27,6 +28,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from itertools import permutations
+from math import factorial
 
 import numpy as np
 import numpy.typing as npt
@@ -50,24 +52,32 @@ from cepheid.kernel.pattern import (
 
 INSTRUCTION_NAMES = (
     "split", "jump", "save", "check", "accept", "at_start", "at_end", "consume", "run", "pass", "until",
+    "span",
 )  # fmt: skip
-SPLIT, JUMP, SAVE, CHECK, ACCEPT, AT_START, AT_END, CONSUME, RUN, PASS, UNTIL = range(len(INSTRUCTION_NAMES))
+SPLIT, JUMP, SAVE, CHECK, ACCEPT, AT_START, AT_END, CONSUME, RUN, PASS, UNTIL, SPAN = range(len(INSTRUCTION_NAMES))
 FIRST_TEST = CONSUME  # from here on: instructions that look at an event
 MOST_INSTRUCTIONS = 20_000
+LONGEST_SHOWN = 200
+FOR_EVER = int(np.iinfo(np.int64).max)
 
 
 @dataclass(frozen=True, slots=True)
 class Automaton:
-    """instructions: int32[n, 3] (operation, first, second operand); `slots`: how many loops need a guard.
+    """instructions: int64[n, 3] (operation, first, second operand); `slots`: how many loops need a guard.
 
-    consume and run have the number of a variable, and 1 if the event is hidden ({- -}); pass and until have that of an
-    absent variable, counted on behind the others.
+    consume and run have the number of a variable, and 1 if the event is hidden ({- -}); pass, until and span have that
+    of an absent variable, counted on behind the others, and span how long it lasts.
     """
 
     variables: tuple[str, ...]
     absent: tuple[str, ...]
-    instructions: npt.NDArray[np.int32]
+    instructions: npt.NDArray[np.int64]
     slots: int
+
+
+def _count_orders(items: tuple[RowPattern, ...]) -> int:
+    """How much PERMUTE writes out to, at least: the sets of items, or all their orders."""
+    return 2 ** len(items) if all(has_one_way(item) for item in items) else factorial(min(len(items), 20))
 
 
 @dataclass
@@ -77,16 +87,20 @@ class _Writer:
     rows: list[list[int]] = field(default_factory=list)
     slots: int = 0
     hidden: int = 0  # how many {- -} are open
+    first: RowPattern | None = None  # what stands at the start, if that is one part
 
     def emit(self, operation: int, first: int = 0, second: int = 0) -> int:
         if len(self.rows) >= MOST_INSTRUCTIONS:
-            raise InvalidQuery(
-                f"PATTERN ({show_pattern(self.pattern)}) is too large: it writes out to more than "
-                f"{MOST_INSTRUCTIONS} instructions",
-                hint="use * or + instead of a very large upper bound",
-            )
+            raise self.too_large("use * or + instead of a very large upper bound")
         self.rows.append([operation, first, second])
         return len(self.rows) - 1
+
+    def too_large(self, hint: str) -> InvalidQuery:
+        shown = show_pattern(self.pattern)
+        shown = shown if len(shown) <= LONGEST_SHOWN else f"{shown[: LONGEST_SHOWN - 3]}..."
+        return InvalidQuery(
+            f"PATTERN ({shown}) is too large: it writes out to more than {MOST_INSTRUCTIONS} instructions", hint=hint
+        )
 
     def write(self, pattern: RowPattern, is_last: bool = False) -> None:
         """`is_last`: nothing that takes an event comes behind it in the whole pattern."""
@@ -99,7 +113,9 @@ class _Writer:
             case Alternation(options=options):
                 self.write_alternation(options, is_last)
             case Repetition():
-                self.write_repetition(pattern)
+                self.write_repetition(pattern, is_last and pattern.most == 1)
+            case Permutation(items=items) if _count_orders(items) > MOST_INSTRUCTIONS:
+                raise self.too_large("PERMUTE of fewer parts, or a pattern for each order that may come")
             case Permutation(items=items) if all(has_one_way(item) for item in items):
                 self.write_orders(items)
             case Permutation(items=items):
@@ -112,8 +128,12 @@ class _Writer:
                 pass
             case Anchor(at=place):
                 self.emit(AT_START if place == "start" else AT_END)
-            case Absence(variable=variable):
+            case Absence(variable=variable, lasting=None):
                 self.write_absence(self.numbers[f"~{variable}"], is_last)
+            case Absence(variable=variable, lasting=int(lasting)):
+                if pattern is self.first:
+                    self.emit(AT_START)
+                self.emit(SPAN, self.numbers[f"~{variable}"], min(lasting, FOR_EVER))
 
     def write_absence(self, number: int, is_last: bool) -> None:
         if is_last:
@@ -161,23 +181,23 @@ class _Writer:
         for jump in exits:
             self.rows[jump][1] = len(self.rows)
 
-    def write_repetition(self, repetition: Repetition) -> None:
+    def write_repetition(self, repetition: Repetition, is_last: bool) -> None:
         guard = None
         if is_nullable(repetition.item):
             guard, self.slots = self.slots, self.slots + 1
         leaving: list[tuple[int, int]] = []  # (instruction, operand) to point behind the repetition
         for count in range(1, repetition.least + 1):
-            self.write_iteration(repetition, guard if count == repetition.least else None, leaving)
+            self.write_iteration(repetition, guard if count == repetition.least else None, leaving, is_last)
         if repetition.most is None and repetition.greedy and isinstance(repetition.item, Term):
             self.emit(RUN, self.numbers[repetition.item.variable], int(self.hidden > 0))
         elif repetition.most is None:
             loop = self.write_choice(repetition, leaving)
-            self.write_iteration(repetition, guard, leaving)
+            self.write_iteration(repetition, guard, leaving, is_last)
             self.emit(JUMP, loop)
         else:
             for _ in range(repetition.least, repetition.most):
                 self.write_choice(repetition, leaving)
-                self.write_iteration(repetition, guard, leaving)
+                self.write_iteration(repetition, guard, leaving, is_last)
         for instruction, operand in leaving:
             self.rows[instruction][operand] = len(self.rows)
 
@@ -189,12 +209,14 @@ class _Writer:
         leaving.append((split, leave))
         return split
 
-    def write_iteration(self, repetition: Repetition, guard: int | None, leaving: list[tuple[int, int]]) -> None:
+    def write_iteration(
+        self, repetition: Repetition, guard: int | None, leaving: list[tuple[int, int]], is_last: bool
+    ) -> None:
         if guard is None:
-            self.write(repetition.item)
+            self.write(repetition.item, is_last)
             return
         self.emit(SAVE, guard)
-        self.write(repetition.item)
+        self.write(repetition.item, is_last)
         leaving.append((self.emit(CHECK, guard), 2))
 
 
@@ -203,10 +225,18 @@ def build_automaton(pattern: RowPattern) -> Automaton:
     variables = tuple(dict.fromkeys(term.variable for term in list_terms(pattern)))
     absent = tuple(dict.fromkeys(absence.variable for absence in list_absences(pattern)))
     names = [*variables, *(f"~{variable}" for variable in absent)]
-    writer = _Writer(pattern, {name: number for number, name in enumerate(names)})
+    writer = _Writer(pattern, {name: number for number, name in enumerate(names)}, first=find_first(pattern))
     writer.write(pattern, is_last=True)
     writer.emit(ACCEPT)
-    return Automaton(variables, absent, np.array(writer.rows, dtype=np.int32), writer.slots)
+    return Automaton(variables, absent, np.array(writer.rows, dtype=np.int64), writer.slots)
+
+
+def find_first(pattern: RowPattern) -> RowPattern:
+    """What every match begins with, as far as it is one part."""
+    match pattern:
+        case Concatenation(items=(first, *_)) | Exclusion(item=first):
+            return find_first(first)
+    return pattern
 
 
 def has_one_way(pattern: RowPattern) -> bool:
@@ -269,7 +299,7 @@ def is_nullable(pattern: RowPattern) -> bool:
 
 
 def longest_match(pattern: RowPattern) -> int | None:
-    """The most events one match can take; None: there is no bound."""
+    """The most events one match can take, without those of NOT b FOR d; None: there is no bound."""
     match pattern:
         case Term():
             return 1
@@ -286,6 +316,6 @@ def longest_match(pattern: RowPattern) -> int | None:
             return None if most is None or length is None else most * length
         case Exclusion(item=item):
             return longest_match(item)
-        case Absence():
+        case Absence(lasting=None):
             return None
     return 0

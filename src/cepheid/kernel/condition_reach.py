@@ -61,7 +61,13 @@ def _see_only(condition: Expression, visible: tuple[str, ...]) -> Expression:
                 return replace(leaf, variables=visible)
             case HostCall(arguments=arguments):
                 seen = [(column, replace(at, variables=at.variables or visible)) for column, at in arguments]
-                return replace(leaf, arguments=tuple(seen))
+                facts = tuple(
+                    replace(fact, position=replace(fact.position, variables=fact.position.variables or visible))
+                    if isinstance(fact, Classifier)
+                    else fact
+                    for fact in leaf.facts
+                )
+                return replace(leaf, arguments=tuple(seen), facts=facts)
         return leaf
 
     return _change_leaves(condition, change)
@@ -115,7 +121,11 @@ def is_history_free(condition: Expression, label: str) -> bool:
     return all(
         isinstance(leaf, MatchNumber)
         or (isinstance(leaf, Cell) and is_tested(leaf.position, label))
-        or (isinstance(leaf, HostCall) and all(is_tested(position, label) for _, position in leaf.arguments))
+        or (
+            isinstance(leaf, HostCall)
+            and not leaf.facts
+            and all(is_tested(position, label) for _, position in leaf.arguments)
+        )
         for leaf in list_leaves(condition)
     )
 

@@ -31,8 +31,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+import pyarrow as pa
+
+from cepheid.kernel.python_aggregate import PythonAggregate
 from cepheid.scalars.show import show_scalar
-from cepheid.scalars.value import Scalar
+from cepheid.scalars.value import Scalar, columns_of
 
 Kind = Literal["bool", "int", "float", "string", "time", "duration"]
 
@@ -131,15 +134,59 @@ class Aggregate:
 
 
 @dataclass(frozen=True, slots=True)
+class RowValue:
+    """What is computed of one row of a match: `value` is over columns of the event, of which it reads `columns`,
+    `_classifier`, its variable, and `_match_number`."""
+
+    value: Scalar
+    columns: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class HostAggregate:
+    """An aggregate over the rows of a match that the kernel cannot compute while it searches: it is of values that
+    only a match has (`array_agg(CLASSIFIER())`), or a SQL engine is asked for it.
+
+    `function`: as in kernel/aggregates, or one that execution/row_aggregates.py knows; over the rows so far that are
+    bound to one of `variables` (all if empty) and for which `condition` is true, in their order, or in that of `order`
+    (value, descending, nulls first).  parameters: literals behind its arguments; python: a function of the user.
+    type: of the answer.
+    """
+
+    function: str
+    arguments: tuple[RowValue, ...]
+    type: pa.DataType
+    variables: tuple[str, ...] = ()
+    parameters: tuple[str, ...] = ()
+    distinct: bool = False
+    order: tuple[tuple[RowValue, bool, bool], ...] = ()
+    condition: RowValue | None = None
+    python: PythonAggregate | None = None
+
+    def read_values(self) -> list[RowValue]:
+        more = [value for value, _, _ in self.order]
+        return [*self.arguments, *more, *([] if self.condition is None else [self.condition])]
+
+    def read_columns(self) -> list[str]:
+        return [column for value in self.read_values() for column in value.columns]
+
+    def reads_of_match(self, name: str) -> bool:
+        """Is it of `_classifier`, or of `_match_number`?"""
+        return any(name in columns_of(value.value) for value in self.read_values())
+
+
+@dataclass(frozen=True, slots=True)
 class HostCall:
-    """A value over cells of several events that the kernel has no function for: a SQL engine is asked for it.
+    """A value over several events that the kernel has no function for: a SQL engine is asked for it.
 
     `value` names the cells `_0`, `_1`, ...; `arguments` says (column, position) for each.  Columns may be of any type.
+    `facts`: what it reads about the match so far besides cells, named `_f0`, `_f1`, ...
     """
 
     value: Scalar
     arguments: tuple[tuple[str, Position], ...]
     kind: Kind
+    facts: tuple[Classifier | MatchNumber | HostAggregate, ...] = ()
 
 
 Fact = Classifier | MatchNumber | Aggregate | HostCall
@@ -183,7 +230,25 @@ def list_columns(expression: Expression) -> dict[str, Kind]:
 def list_host_columns(expression: Expression) -> list[str]:
     """Every column that the general evaluator reads."""
     calls = [leaf for leaf in list_leaves(expression) if isinstance(leaf, HostCall)]
-    return list(dict.fromkeys(column for call in calls for column, _ in call.arguments))
+    found = [column for call in calls for column, _ in call.arguments]
+    found += [column for call in calls for fact in list_row_aggregates(call) for column in fact.read_columns()]
+    return list(dict.fromkeys(found))
+
+
+def reads_match_number(call: HostCall) -> bool:
+    return any(isinstance(fact, MatchNumber) for fact in call.facts) or any(
+        aggregate.reads_of_match("_match_number") for aggregate in list_row_aggregates(call)
+    )
+
+
+def reads_classifier(call: HostCall) -> bool:
+    return any(isinstance(fact, Classifier) for fact in call.facts) or any(
+        aggregate.reads_of_match("_classifier") for aggregate in list_row_aggregates(call)
+    )
+
+
+def list_row_aggregates(call: HostCall) -> list[HostAggregate]:
+    return [fact for fact in call.facts if isinstance(fact, HostAggregate)]
 
 
 def list_variables(expression: Expression) -> set[str]:
@@ -194,6 +259,9 @@ def list_variables(expression: Expression) -> set[str]:
             found.update(leaf.variables)
         elif isinstance(leaf, HostCall):
             found.update(variable for _, position in leaf.arguments for variable in position.variables)
+            for fact in leaf.facts:
+                found.update(fact.position.variables if isinstance(fact, Classifier) else ())
+                found.update(fact.variables if isinstance(fact, HostAggregate) else ())
         elif isinstance(leaf, Cell | Classifier):
             found.update(leaf.position.variables)
     return found
@@ -214,10 +282,29 @@ def show_expression(expression: Expression) -> str:
             return "MATCH_NUMBER()"
         case Aggregate():
             return show_aggregate(expression)
-        case HostCall(value=value, arguments=cells):
-            told = ", ".join(f"_{number}={show_cell(*cell)}" for number, cell in enumerate(cells))
-            return f"sql({show_scalar(value)}; {told})"
+        case HostCall(value=value, arguments=cells, facts=facts):
+            told = [f"_{number}={show_cell(*cell)}" for number, cell in enumerate(cells)]
+            told += [f"_f{number}={_show_fact(fact)}" for number, fact in enumerate(facts)]
+            return f"sql({show_scalar(value)}; {', '.join(told)})"
     raise AssertionError(f"not an expression: {expression!r}")
+
+
+def _show_fact(fact: Classifier | MatchNumber | HostAggregate) -> str:
+    return show_row_aggregate(fact) if isinstance(fact, HostAggregate) else show_expression(fact)
+
+
+def show_row_aggregate(aggregate: HostAggregate) -> str:
+    """`array_agg(b: _classifier)`."""
+    told = [show_scalar(argument.value) for argument in aggregate.arguments] + list(aggregate.parameters)
+    owner = f"{'|'.join(aggregate.variables)}: " if aggregate.variables else ""
+    shown = f"{aggregate.function}({owner}{'DISTINCT ' if aggregate.distinct else ''}{', '.join(told) or '*'}"
+    if aggregate.order:
+        terms = [
+            f"{show_scalar(value.value)}{' DESC' if descending else ''}" for value, descending, _ in aggregate.order
+        ]
+        shown += f" ORDER BY {', '.join(terms)}"
+    where = "" if aggregate.condition is None else f" FILTER ({show_scalar(aggregate.condition.value)})"
+    return f"{shown}){where}"
 
 
 def show_cell(column: str, position: Position) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,6 +24,7 @@ class Matches:
     fates: uint8[matches], None if all are WHOLE.  UNMATCHED reports an event that is in no match (of a WINDOW clause:
     that has none), at starts[m]; TIMED_OUT a partial match whose time ran out.
     hidden: uint8[events], None if no event is excluded from the rows ({- -}).
+    moments: int64[matches], the time at which each was complete; None: that of its last event.
     """
 
     variables: tuple[str, ...]
@@ -33,6 +35,7 @@ class Matches:
     numbers: Int64s
     fates: Flags | None = None
     hidden: Flags | None = None
+    moments: Int64s | None = None
 
     def __len__(self) -> int:
         return len(self.ends)
@@ -41,6 +44,21 @@ class Matches:
     def begins(self) -> Int64s:
         """int64[matches]: where the events of each match begin."""
         return np.concatenate([np.zeros(min(1, len(self.ends)), dtype=np.int64), self.ends[:-1]])
+
+
+@dataclass(frozen=True, slots=True)
+class Paths:
+    """Matches under way: path p has taken the events from begins[p] to before ends[p] of `matches`.
+
+    Several may be the beginnings of one.  numbers: those that the matches will have; shift: the events so many further
+    in their partitions.
+    """
+
+    matches: Matches
+    begins: Int64s
+    ends: Int64s
+    numbers: Int64s
+    shift: Callable[[Int64s, int], Int64s]
 
 
 def no_matches(variables: tuple[str, ...]) -> Matches:

@@ -11,8 +11,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Literal
 
-from cepheid.errors import Span
+from cepheid.errors import MatchFailure, Span
+from cepheid.kernel.columns import Events
 from cepheid.kernel.expression import Expression
+from cepheid.kernel.sequence_flow import Flow
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,11 +85,23 @@ class Absence:
     Before another term it passes over events, as few as possible and none of them a b, which do not become part
     of the match: `a NOT b c` is an a, then the next c with no b between them.  At the end of the pattern it takes no
     event, and asks that none of the events after the match is a b, up to the first event's time + WITHIN.
+
+    `lasting`: NOT b FOR d, a step of its own.  The events after the last one of the match so far, up to its time + d,
+    are passed over, and none of them is a b; what stands behind goes on at the first event after that time.  At the
+    start of the pattern, the events from the first of the partition on, up to its time + d.  In microseconds, or
+    (`counted`) in units of event time that is a number.
     """
 
     variable: str
+    lasting: int | None = None
+    counted: bool = False
     span: Span | None = field(default=None, compare=False)
 
+
+DURATION_UNITS = {
+    "DAY": 86_400_000_000, "HOUR": 3_600_000_000, "MINUTE": 60_000_000, "SECOND": 1_000_000, "MILLISECOND": 1000,
+    "MICROSECOND": 1,
+}  # fmt: skip
 
 RowPattern = Term | Concatenation | Alternation | Repetition | Permutation | Exclusion | Anchor | EmptyPattern | Absence
 
@@ -118,6 +132,11 @@ def list_absences(pattern: RowPattern) -> list[Absence]:
     return [part for part in walk_pattern(pattern) if isinstance(part, Absence)]
 
 
+def list_timed(pattern: RowPattern) -> list[Absence]:
+    """NOT b FOR d."""
+    return [absence for absence in list_absences(pattern) if absence.lasting is not None]
+
+
 def show_pattern(pattern: RowPattern) -> str:
     """The pattern as SQL text."""
     match pattern:
@@ -141,9 +160,19 @@ def show_pattern(pattern: RowPattern) -> str:
             return "^" if at == "start" else "$"
         case EmptyPattern():
             return "()"
-        case Absence(variable=variable):
+        case Absence(variable=variable, lasting=None):
             return f"NOT {variable}"
+        case Absence(variable=variable, lasting=int(lasting), counted=counted):
+            return f"NOT {variable} FOR {show_duration(lasting, counted)}"
     raise AssertionError(f"not a row pattern: {pattern!r}")
+
+
+def show_duration(lasting: int, counted: bool) -> str:
+    """A duration as SQL text, in the largest unit of which it is a whole number."""
+    if counted:
+        return str(lasting)
+    unit = next(unit for unit, length in DURATION_UNITS.items() if lasting % length == 0)
+    return f"INTERVAL '{lasting // DURATION_UNITS[unit]}' {unit}"
 
 
 def show_quantifier(least: int, most: int | None) -> str:
@@ -173,11 +202,24 @@ class Frame:
     """A row pattern of a WINDOW clause: one search for each event, among it and those that follow.
 
     `seek`: the match may begin later than at the event itself; `following`: how many events after it belong to the
-    frame (None: all).
+    frame (None: all); `column`: each event tells it by itself.
     """
 
     seek: bool = False
     following: int | None = None
+    column: str | None = None
+
+
+def check_frame(frame: Frame | None, events: Events) -> None:
+    """Events that tell their frames must tell a number of rows."""
+    if frame is None or frame.column is None:
+        return
+    told = events.columns[frame.column]
+    if (told.values < 0).any() or (told.valid is not None and not told.valid.all()):
+        raise MatchFailure(
+            "a frame of a row pattern in WINDOW ends at a number of rows that is null or less than zero",
+            hint="write ROWS BETWEEN CURRENT ROW AND greatest(coalesce(n, 0), 0) FOLLOWING",
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,6 +242,11 @@ class RowPatternProgram:
     unmatched: bool = False
     timeouts: bool = False
     frame: Frame | None = None
+
+    @property
+    def waits_for_time(self) -> bool:
+        """Can time alone decide whether there is a match?"""
+        return self.within is not None or bool(list_timed(self.pattern))
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,6 +302,8 @@ class SequenceProgram:
     joint condition that names an absent variable belongs to that absence.
     `consume`: events of a match belong to no other.  `limit`: the most partial matches of one key; `overflow` says
     what happens beyond.  `timeouts`: partial matches that ran out of time are reported.
+    `flow`: steps follow one another in ways of their own, and not all by the strategy; `items` are then plain steps and
+    absences, which conditions belong to.
     """
 
     items: tuple[SequenceItem, ...]
@@ -265,6 +314,7 @@ class SequenceProgram:
     limit: int | None = None
     overflow: Literal["refuse", "drop_oldest"] = "refuse"
     timeouts: bool = False
+    flow: Flow | None = None
 
     @property
     def steps(self) -> tuple[Step, ...]:

@@ -18,9 +18,9 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from cepheid.kernel.aggregates.definition import PythonAggregate
 from cepheid.kernel.columns import Column, Int64s
 from cepheid.kernel.expression import Kind
+from cepheid.kernel.python_aggregate import PythonAggregate
 
 WindowKind = Literal["time", "count", "semantic", "session"]
 When = Literal["event", "expiry", "close", "time", "count"]

@@ -15,17 +15,20 @@ from itertools import count
 import pyarrow as pa
 from sqlglot import exp
 
-from cepheid.errors import InvalidQuery, NotSupportedYet, Span, UnknownStream
+from cepheid.errors import InvalidOrder, InvalidQuery, InvalidWindow, NotSupportedYet, Span, UnknownStream
 from cepheid.graph.cell_types import type_of_cell
 from cepheid.graph.node import PlanNode
 from cepheid.graph.operators import Filter, Project, Relation, RowPattern, Sink, Source
 from cepheid.graph.query_graph import QueryGraph
 from cepheid.language.catalog import Catalog
 from cepheid.language.expressions.aggregates import CHOICE_HINT
-from cepheid.language.expressions.host_types import HostTypes
+from cepheid.language.expressions.bind_order import carry_time
+from cepheid.language.expressions.host_aggregates import cast_aggregates
+from cepheid.language.expressions.host_types import AGGREGATE_HERE, HostTypes
 from cepheid.language.expressions.scope import EventInput
 from cepheid.language.parsing.dialect import CHANGES, OUTPUT
-from cepheid.language.parsing.parser import span_of
+from cepheid.language.parsing.nesting import too_deep
+from cepheid.language.parsing.places import span_near, span_of
 from cepheid.language.parsing.syntax import (
     EventClause,
     MatchRecognizeClause,
@@ -43,19 +46,27 @@ from cepheid.language.patterns.elements import variable_of
 from cepheid.language.relations.conditions import list_items, list_joins, suffix_name, without_joins
 from cepheid.language.relations.host_refusal import place_refusal
 from cepheid.language.relations.output_names import name_outputs, refuse_double_names
+from cepheid.language.relations.rank_filter import filter_ranks
+from cepheid.language.relations.recursive_queries import settle_recursion
 from cepheid.language.relations.simple_select import SimpleSelect, find_items, is_plain_item, only_item, split_select
-from cepheid.language.relations.sql_values import read_value
+from cepheid.language.relations.sql_values import read_value, write_text
+from cepheid.language.relations.user_aggregates import gather_values, refuse_in_conditions
+from cepheid.language.streams.as_of_condition import is_as_of, refuse_version
+from cepheid.language.streams.as_of_joins import add_as_of_join
+from cepheid.language.streams.looked_up_joins import add_looked_up
+from cepheid.language.streams.pattern_input import prepare_input
 from cepheid.language.streams.query_binder import BoundTable
-from cepheid.language.streams.stream_joins import add_interval_join, add_table_join, count_streams, find_lookup
+from cepheid.language.streams.stream_joins import add_interval_join, count_streams, find_lookup
 from cepheid.language.streams.stream_queries import add_overs, add_sorted, add_union
 from cepheid.language.streams.window_queries import add_window_query
-from cepheid.scalars.value import FALSE, Column, Operation, Scalar, operation, walk
+from cepheid.language.views.lift_values import lift_values
+from cepheid.processing_time import base_name
+from cepheid.scalars.value import FALSE, Column, Scalar, operation
 
-# functions and operators that look at one row, in every host; of others the host is asked whether they are aggregates
-ROW_WISE = frozenset((
-    "and", "or", "not", "eq", "neq", "lt", "lte", "gt", "gte", "add", "sub", "mul", "div", "mod", "neg", "is", "null",
-    "boolean", "between", "coalesce", "case", "if", "cast", "datatype", "in", "interval", "var",
-))  # fmt: skip
+UNSETTLED = (InvalidWindow, InvalidOrder, NotSupportedYet)  # why rows of a stream are never settled
+
+
+DEEPEST_NAMES = 100
 
 
 def bind_query(parsed: ParsedQuery, known: Catalog, graph: QueryGraph, name: str = "query") -> QueryGraph:
@@ -74,12 +85,15 @@ class _Binder:
     windows: dict[str, StreamWindowClause] = field(default_factory=dict)  # by placeholder
     variables: dict[str, set[str]] = field(default_factory=dict)  # by placeholder of a SEQ: lower case
     added_columns: set[str] = field(default_factory=set)  # those that windows add to their input
+    inside: int = 0  # how many CTEs around, each of which reads the next
     roots: list[tuple[exp.Expr, exp.Expr | None]] = field(default_factory=list)  # trees apart, and where they belong
 
     def bind(self, parsed: ParsedQuery, name: str) -> QueryGraph:
         relation = parsed.relation.copy()
         name_outputs(relation)
         clauses = [_copy_clause(clause) for clause in parsed.clauses]
+        for tree in (relation, *(clause.source for clause in clauses if not isinstance(clause, SequenceClause))):
+            settle_recursion(tree)
         self.find_carriers(relation, clauses)
         for clause in clauses:
             if isinstance(clause, StreamWindowClause):
@@ -94,6 +108,13 @@ class _Binder:
         placeholders = {clause.placeholder for clause in clauses}
         for tree in (relation, *inputs.values()):
             self.carriers |= {table.name: table for table in tree.find_all(exp.Table) if table.name in placeholders}
+        for clause in clauses:
+            if clause.placeholder not in self.carriers:
+                raise NotSupportedYet(
+                    "a pattern or a window inside a condition or a measure",
+                    span=clause.span,
+                    hint="put it into WITH and join its rows",
+                )
         self.roots = [(source, self.carriers[placeholder]) for placeholder, source in inputs.items()]
         for clause in clauses:
             if isinstance(clause, SequenceClause):
@@ -113,23 +134,18 @@ class _Binder:
         return self.add_sequence(clause)
 
     def add_match_recognize(self, clause: MatchRecognizeClause) -> BoundTable:
-        table, source = self.find_input(clause.source)
+        clause, table, source = prepare_input(self, clause)
         bound = bind_match_recognize(clause, source)
         written = {measure.name.text: measure.expression for measure in clause.measures}
         return self.add_pattern(table, source, bound, written, clause.head, "MATCH_RECOGNIZE")
 
     def add_window(self, clause: PatternWindowClause) -> BoundTable:
-        table, source = self.find_input(clause.source)
+        clause, table, source = prepare_input(self, clause)
         bound = bind_pattern_window(clause, source)
         written = places_of_functions(clause)
         self.added_columns |= set(written)
-        self.expand_stars(clause, [name for name in table.schema.names if name not in self.added_columns])
+        self.expand_stars(clause, [name for name in source.shown_names if name not in self.added_columns])
         return self.add_pattern(table, source, bound, written, clause.head, table.label)
-
-    def find_input(self, item: exp.Expression) -> tuple[BoundTable, EventInput]:
-        assert isinstance(item, exp.Table | exp.Subquery), "_copy_clause made it one"
-        table = self.find_item(item)
-        return table, EventInput(table.label, table.schema, self.describe)
 
     def add_pattern(
         self,
@@ -156,20 +172,15 @@ class _Binder:
         """The schema of the measures; `written`: where each of them stands, by name."""
         layout = source.layout_types()
         given = pa.schema([(cell.name, type_of_cell(cell, layout)) for cell in pattern.cells])
-        row: tuple[str, Scalar] = ("_row", Column(pattern.cells[0].name))  # the host refuses an aggregate beside it
         for measure in measures.columns:
             span = span_of(written[measure[0]]) if measure[0] in written else head
             try:
                 self.describe.of_columns((measure,), given)
             except InvalidQuery as problem:
+                if problem.message == AGGREGATE_HERE:
+                    told = "this aggregate over the rows of a match"
+                    raise NotSupportedYet(told, span=span, hint=CHOICE_HINT) from None
                 raise InvalidQuery(problem.message, span=span, hint=problem.hint) from None
-            if any(isinstance(part, Operation) and part.kind not in ROW_WISE for part in walk(measure[1])):
-                try:
-                    self.describe(f"SELECT {self.describe.select_sql((row, measure))} FROM _input", {"_input": given})
-                except InvalidQuery:
-                    raise NotSupportedYet(
-                        "this aggregate over the rows of a match", span=span, hint=CHOICE_HINT
-                    ) from None
         return self.describe.of_columns(measures.columns, given)
 
     def expand_stars(self, clause: PatternWindowClause, names: list[str]) -> None:
@@ -192,6 +203,7 @@ class _Binder:
 
     def add_sequence(self, clause: SequenceClause) -> BoundTable:
         carrier = self.carriers[clause.placeholder]
+        refuse_in_conditions(clause.where, self.known.python)
         inputs: dict[str, EventInput] = {}
         vertices: dict[str, str] = {}
         for term in clause.terms:
@@ -211,12 +223,18 @@ class _Binder:
     def read_cells(self, binder: SequenceBinder, carrier: exp.Table) -> None:
         """Let the SELECT around a SEQ read cells instead of `a.x`."""
         select = carrier.find_ancestor(exp.Select)
-        assert select is not None, "SEQ stands in the FROM of a SELECT"
+        if select is None:
+            raise InvalidQuery(
+                "SEQ has rows only in a SELECT of its own",
+                span=span_near(carrier),
+                hint="put it into a subquery: FROM (SELECT a.x AS x FROM PATTERN SEQ(...)) [ROWS 10]",
+            )
         for item in select.expressions:
             if isinstance(item.this if isinstance(item, exp.Column) else item, exp.Star):
                 raise InvalidQuery(
                     "SELECT * has no meaning over SEQ", span=span_of(item), hint="name the columns: a.x, b.y AS z"
                 )
+        gather_values(select, self.known.python)
         self.read_fields(binder, select, carrier.name)
         for node in [*select.find_all(exp.AggFunc, exp.Anonymous), *select.find_all(exp.Column)]:
             if node.find_ancestor(exp.Select) is None or not self.is_cell(node, select, carrier.name):
@@ -244,8 +262,8 @@ class _Binder:
         """May the node stand for a cell of this SEQ: is all that it reads a column of it?"""
         columns = list(node.find_all(exp.Column))
         if not columns:
-            timed_out = isinstance(node, exp.Anonymous) and node.name.upper() == "TIMED_OUT"
-            return timed_out and node.find_ancestor(exp.Select) is select
+            of_match = isinstance(node, exp.Anonymous) and node.name.upper() in ("TIMED_OUT", "MATCH_TIME")
+            return of_match and node.find_ancestor(exp.Select) is select
         return all(self.belongs_to(column, select, placeholder) for column in columns)
 
     def belongs_to(self, column: exp.Column, select: exp.Select, placeholder: str) -> bool:
@@ -282,6 +300,7 @@ class _Binder:
     def find_timed(self, item: exp.Expr) -> BoundTable:
         """What a window is of: a stream, or a query; the rows of another window tell their time."""
         assert isinstance(item, exp.Table | exp.Subquery), "_copy_clause made it one"
+        refuse_version(item)
         if isinstance(item, exp.Table):
             cte = self.visible_ctes(item).get(item.name.lower())
             if cte is None or cte.args["alias"].args.get("columns"):
@@ -292,6 +311,7 @@ class _Binder:
     # --- the relational part -----------------------------------------------------------------------------
     def find_item(self, item: exp.Table | exp.Subquery) -> BoundTable:
         """What stands in FROM: a stream, a CTE, an event construct or a subquery."""
+        refuse_version(item)
         if isinstance(item, exp.Table):
             return self.find_name(name_of(item), item)
         return replace(self.add_query(item.this), label=item.alias or "the subquery")
@@ -309,6 +329,12 @@ class _Binder:
             )
         schemas = self.known.schemas
         stream = next((stream for stream in schemas if stream.lower() == name.text.lower()), None)
+        if base_name(name.text) in schemas:
+            return BoundTable(self.add(Source(name=name.text)), self.known.find_schema(name.text), name.text)
+        if stream is None and name.text in self.carriers:
+            raise NotSupportedYet(
+                "a pattern or a window inside of what it reads", span=name.span, hint="leave out RECURSIVE"
+            )
         if stream is None:
             raise UnknownStream(name.text, schemas, span=name.span)
         if stream in self.known.lookups:
@@ -321,6 +347,15 @@ class _Binder:
         return BoundTable(self.add(Source(name=stream)), schema, stream)
 
     def add_cte(self, cte: exp.CTE) -> BoundTable:
+        self.inside += 1
+        if self.inside > DEEPEST_NAMES:
+            raise too_deep(span_near(cte))
+        try:
+            return self.add_named(cte)
+        finally:
+            self.inside -= 1
+
+    def add_named(self, cte: exp.CTE) -> BoundTable:
         with_clause = cte.parent
         assert with_clause is not None, "a CTE stands in WITH"
         if not with_clause.args.get("recursive") and not cte.args["alias"].args.get("columns"):
@@ -359,7 +394,7 @@ class _Binder:
         """
         graph = self.graph
         if self.known.streams:
-            streaming = add_sorted(self, query, timed) or add_union(self, query, timed) or add_overs(self, query)
+            streaming = self.add_streaming(query, timed)
             if streaming is not None:
                 return streaming
         if isinstance(query, exp.Select):
@@ -367,20 +402,58 @@ class _Binder:
             if any(item.name in self.windows for item in items):
                 return add_window_query(self, query, items, timed)
             self.refuse_window_words(query)
-            if len(items) > 1 and self.known.lookups and any(find_lookup(self, item) for item in items):
-                return add_table_join(self, query)
+            joined = add_as_of_join(self, query, timed)
+            if joined is not None:
+                return joined
+            looked_up = add_looked_up(self, query, timed) if self.known.lookups else None
+            if looked_up is not None:
+                return looked_up
             if len(items) > 1 and self.known.streams and count_streams(self, query) > 1:
-                return add_interval_join(self, query, timed)
+                try:
+                    return add_interval_join(self, query, timed)
+                except UNSETTLED:
+                    if not self.known.updating:
+                        raise
+                    self.graph = graph  # nothing bounds it: all rows are kept
         item = only_item(query)
         if item is not None and isinstance(query, exp.Select):
             table = self.find_item(item)
             simple = split_select(query, item, table.schema)
             if simple is not None and self.is_row_wise(simple, query, table):
-                return self.add_simple(simple, query, table)
+                return self.add_simple(simple, query, self.limit_ranks(query, item, table, graph))
         self.graph = graph
         if isinstance(query, exp.Select):
             self.spell_out_star(query)
         return self.add_relation(query)
+
+    def limit_ranks(
+        self, query: exp.Select, item: exp.Table | exp.Subquery, table: BoundTable, graph: QueryGraph
+    ) -> BoundTable:
+        """The item that the query reads; where ranks of it are kept up to date, without the rows that conditions on
+        ranks leave out.  table: all its rows; graph: as it was before."""
+        if not self.known.updating or not isinstance(self.graph.vertices[table.vertex], Relation):
+            return table
+        cte = self.visible_ctes(item).get(item.name.lower()) if isinstance(item, exp.Table) else None
+        ranked = cte.this if cte is not None else item.this
+        name = item.alias_or_name or "_rows"
+        filtered = filter_ranks(query, ranked, name)
+        if filtered is None:
+            return table
+        self.graph = graph
+        self.roots.append((filtered, self.around(ranked if cte is not None else query)))
+        return self.add_relation(filtered)
+
+    def add_streaming(self, query: exp.Expr, timed: bool) -> BoundTable | None:
+        """What a stream can settle as it goes: UNION ALL, OVER and ORDER BY its time; None: it is none of these, or
+        it has to be kept up to date."""
+        graph = self.graph
+        try:
+            return add_sorted(self, query, timed) or add_union(self, query, timed) or add_overs(self, query)
+        except UNSETTLED:
+            if not self.known.updating:
+                raise
+            self.graph = graph
+            return None
 
     def spell_out_star(self, query: exp.Select) -> None:
         """SELECT * over several tables: columns that share a name are told apart as id, id_1, on every host alike."""
@@ -429,7 +502,8 @@ class _Binder:
         return True
 
     def add_simple(self, simple: SimpleSelect, query: exp.Select, table: BoundTable) -> BoundTable:
-        schema = self.describe_simple(simple, query, table)
+        columns = simple.columns or tuple((name, Column(name)) for name in table.schema.names)
+        schema = carry_time(columns, table.schema, self.describe_simple(simple, query, table))
         vertex = table.vertex
         if simple.predicate is not None:
             vertex = self.add(Filter(predicate=simple.predicate), vertex)
@@ -454,12 +528,16 @@ class _Binder:
 
     def add_relation(self, query: exp.Expr) -> BoundTable:
         """Leave a whole query to the host; its own CTEs stay in it, those around it become inputs."""
+        gather_values(query, self.known.python)
         query = self.take_out_streams(query)
+        if self.known.updating and (self.known.spark is not None or self.known.portable):
+            query = self.take_out_values(query)
         inputs: dict[str, BoundTable] = {}
         copy = query.copy()
         for original, table in zip(query.find_all(exp.Table), copy.find_all(exp.Table), strict=True):
             if not isinstance(table.this, exp.Identifier) or self.reads_own_cte(original, query):
                 continue
+            refuse_version(original)
             name = name_of(original)
             found = self.find_name(name, original)
             label = name.text if name.text in self.tables else found.label
@@ -467,7 +545,10 @@ class _Binder:
             if table.name != label:
                 table.set("alias", table.args.get("alias") or exp.TableAlias(this=table.this.copy()))
                 table.set("this", exp.to_identifier(label, quoted=True))
-        sql = copy.sql(dialect=self.describe.dialect, comments=False)
+        if self.describe.dialect == "trino":
+            given = {name: table.schema for name, table in inputs.items()}
+            cast_aggregates(copy, lambda text: self.describe(text, given))
+        sql = write_text(copy, self.describe.dialect)
         schema = self.ask_host(sql, inputs, query)
         node = Relation(query=read_value(copy), inputs=tuple(inputs), text=" ".join(sql.split()))
         return BoundTable(self.add(node, *(table.vertex for table in inputs.values())), schema, "the query")
@@ -487,13 +568,35 @@ class _Binder:
                 select.replace(exp.select("*").from_(standing))
         return changed
 
+    def take_out_values(self, query: exp.Expr) -> exp.Expr:
+        """The query, in which columns are read where values stand that only Spark can compute."""
+        changed = query.copy()
+        self.roots.append((changed, self.around(query)))
+
+        def add_below(select: exp.Select) -> str:
+            self.roots.append((select, self.around(query)))
+            item = only_item(select)
+            assert isinstance(item, exp.Table), "values are those of one table"
+            columns = [exp.column(name, quoted=True) for name in self.find_item(item).schema.names]
+            select.set("expressions", [*columns, *select.expressions])
+            placeholder = self.name_part()
+            self.tables[placeholder] = self.add_query(select)
+            return placeholder
+
+        own = {cte.alias.lower() for cte in changed.find_all(exp.CTE)}
+        known = {name.lower() for name in (*self.tables, *self.known.schemas, *self.visible_ctes(query))} - own
+        lift_values(changed, known, add_below)
+        return changed
+
     def name_part(self) -> str:
         """A name for a table that nothing else has."""
         taken = {name.lower() for name in (*self.tables, *self.known.schemas)}
         return next(name for number in count(1) if (name := f"_part_{number}") not in taken)
 
     def reads_streams(self, select: exp.Select) -> bool:
-        return any(item.name in self.windows or find_lookup(self, item) for item in find_items(select))
+        if any(item.name in self.windows or find_lookup(self, item) for item in find_items(select)):
+            return True
+        return bool(select.args.get("from_")) and any(map(is_as_of, list_joins(select)))
 
     def reads_own_cte(self, table: exp.Table, query: exp.Expr) -> bool:
         node: exp.Expr | None = self.visible_ctes(table).get(table.name.lower())
@@ -501,11 +604,17 @@ class _Binder:
             node = node.parent
         return node is query
 
+    def own_columns(self, table: BoundTable) -> pa.Schema:
+        """Without those that windows add."""
+        return pa.schema([column for column in table.schema if column.name not in self.added_columns])
+
     def ask_host(self, sql: str, inputs: Mapping[str, BoundTable], query: exp.Expr) -> pa.Schema:
         try:
             schema = self.describe(sql, {name: table.schema for name, table in inputs.items()})
         except InvalidQuery as problem:
-            raise place_refusal(problem, query, {table.label: table.schema for table in inputs.values()}) from None
+            raise place_refusal(
+                problem, query, {table.label: self.own_columns(table) for table in inputs.values()}
+            ) from None
         refuse_double_names(schema.names, span_of(query.expressions[-1]) if query.expressions else None)
         return schema
 

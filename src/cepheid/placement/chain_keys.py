@@ -20,6 +20,7 @@ import pyarrow as pa
 from cepheid.graph.node import COMPUTED, MADE_HERE, EngineNode, PlanNode
 from cepheid.graph.operators import (
     HostWindow,
+    OverRows,
     Relation,
     RowPattern,
     Sequence,
@@ -61,13 +62,14 @@ class _Choice:
 
 
 def find_chain_keys(graph: QueryGraph, vertex: str, schemas: Mapping[str, pa.Schema] | None = None) -> ChainKeys:
-    """For all that runs in engines at or below a vertex; schemas: of its streams.
+    """For all that runs at or below a vertex, results that are kept up to date over windows and patterns among it;
+    schemas: of its streams.
 
     Streams under one another (UNION ALL) may hold the same key as other types, which hash otherwise: such a chain is
     split only if schemas show that they do not.
     """
+    below = sorted(graph.reach(vertex, graph.inputs))
     engines = [name for name in graph.reach(vertex, graph.inputs) if isinstance(graph.vertices[name], EngineNode)]
-    below = sorted({name for engine in engines for name in graph.reach(engine, graph.inputs)})
     for name in below:
         reason = _refuse(graph.vertices[name])
         if reason:
@@ -209,6 +211,9 @@ def _(node: Sequence, cell: str) -> Copy | None:
 
 def _list_bound(node: Sequence) -> list[Step]:
     """Steps that every match has."""
+    if node.program.flow is not None:
+        bound = node.program.flow.list_bound()
+        return [step for step in node.program.steps if step.variable in bound]
     found: list[Step] = []
     for item in node.program.items:
         if isinstance(item, Step):
@@ -222,6 +227,12 @@ def _list_bound(node: Sequence) -> list[Step]:
 def _(node: WindowAggregate, cell: str) -> Copy | None:
     found = next(each for each in node.cells if each.name == cell)
     return (0, found.column) if found.kind in ("key", "group", "row") and found.column is not None else None
+
+
+@find_copy.register
+def _(node: OverRows, cell: str) -> Copy | None:
+    found = next(each for each in node.cells if each.name == cell)
+    return (found.input, found.column) if found.kind == "row" and found.column is not None else None
 
 
 @find_copy.register

@@ -16,7 +16,7 @@ from collections.abc import Sequence as List
 from dataclasses import dataclass
 
 from cepheid.graph.node import EngineNode
-from cepheid.graph.operators import RowPattern, Sequence, WindowAggregate, WindowJoin
+from cepheid.graph.operators import OverRows, RowPattern, Sequence, WindowAggregate, WindowJoin
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +63,8 @@ def _split_node(node: EngineNode) -> CoreSplit:
             if endless:
                 return CoreSplit(why="what never leaves comes out at the last event of all")
             return CoreSplit(keys) if keys else CoreSplit(why="a window, or a join, sees every event")
+        case OverRows():
+            return CoreSplit(keys) if keys else CoreSplit(why="rows of the whole stream are counted together")
         case WindowAggregate():
             return _split_window(node, keys)
     raise AssertionError(f"it is not written here how a {type(node).__name__} is split among cores")

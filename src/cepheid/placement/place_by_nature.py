@@ -6,7 +6,7 @@ A stateful vertex with keys runs on as many engines as there are, split by those
 from __future__ import annotations
 
 from cepheid.graph.node import EngineNode, PlanNode
-from cepheid.graph.operators import HostWindow, Relation, WindowAggregate, WindowJoin
+from cepheid.graph.operators import HostWindow, OverRows, Relation, WindowAggregate, WindowJoin
 from cepheid.graph.query_graph import QueryGraph
 from cepheid.placement.placed_graph import Place, PlacedGraph
 
@@ -34,6 +34,8 @@ def _explain(node: PlanNode) -> str:
             if split:
                 return "only events of equal keys join"
             return "a window that counts must see every event" if keys else "events of any keys may join"
+        case OverRows(keys=keys):
+            return "each key has rows of its own" if keys else "rows are those of the whole stream"
         case HostWindow():
             return "windows told by time alone are a GROUP BY over whole tables"
         case Relation(inputs=inputs) if len(inputs) > 1:

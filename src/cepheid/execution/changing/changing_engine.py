@@ -16,6 +16,7 @@ the base is the operator itself.  (To go back less far, keep more than one base:
 the log where it stood.)
 
 Events of one time leave the gate together, once their time has passed: corrections may come between any two of them.
+Where nothing is ever corrected, arrival decides their order, and they leave as they come.
 """
 
 from __future__ import annotations
@@ -87,14 +88,17 @@ class ChangingEngine:
         patience: Patience,
         streams: list[int],
         reading: Reading,
+        ties_by_arrival: bool = False,
     ) -> None:
+        """ties_by_arrival: is the order of events of one time settled when they come?"""
+        assert not (ties_by_arrival and patience.corrects), "what is corrected may come between them"
         self._nodes = [with_identity(node) for node in nodes]
         self._order = nodes[0].order
         self._many = len(inputs) > 1
         self._patience = patience
         self.layout = unite_schemas([_event_schema(schema) for schema in inputs], self._many)
         count = len(inputs)
-        self.gate = Gate([patience.wait_us] * count, False, streams)
+        self.gate = Gate([patience.wait_us] * count, ties_by_arrival, streams)
         self.bound = Gate([patience.bound_us or 0] * count, False, streams)  # moves if there is a bound
         self.counts = Counts()
         self.late: list[pa.Table] = []
@@ -135,6 +139,11 @@ class ChangingEngine:
         """The newest times that the streams of an input have told."""
         self.gate.see(number, newest)
         self.bound.see(number, newest)
+
+    def hear(self, number: int, times: list[int]) -> None:
+        """No event of a stream of an input will be older than this."""
+        self.gate.hear(number, times)
+        self.bound.hear(number, times)
 
     def follow(self, number: int, floor: int, settled: int) -> None:
         """No row of an input is about something older: as it looks now, and for good."""
@@ -257,7 +266,7 @@ class ChangingEngine:
     def _advance(self, returns: bool, horizon: int, final: bool) -> list[pa.Table]:
         """Release what is due, and compute: onwards, or from the base on if something behind has changed."""
         times, _ = order_values(self._held.column("_time"))
-        ready = times < horizon
+        ready = times <= horizon if self.gate.ties_by_arrival else times < horizon
         released = self._held
         if ready.all():
             self._held = self._no_events

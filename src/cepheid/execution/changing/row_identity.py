@@ -25,7 +25,8 @@ from cepheid.event_time import order_values
 from cepheid.execution.changing.change_rows import Int64s
 from cepheid.execution.changing.row_hash import Hashes, hash_rows, hash_text, mix, write_ids
 from cepheid.graph.node import EngineNode
-from cepheid.graph.operators import RowPattern, Sequence, WindowAggregate, WindowJoin
+from cepheid.graph.operators import OverRows, RowPattern, Sequence, WindowAggregate, WindowJoin
+from cepheid.graph.operators.over_rows import OverCell
 from cepheid.graph.operators.row_pattern import OutputCell
 from cepheid.graph.operators.window_aggregate import CellKind, WindowCell
 from cepheid.graph.operators.window_join import JoinCell
@@ -50,6 +51,7 @@ def with_identity(node: EngineNode) -> EngineNode:
                     OutputCell(name=f"{_ID}own", kind="row", column=EVENT),
                     OutputCell(name=f"{_ID}events", kind="aggregate", aggregate=events, final=True),
                     OutputCell(name=f"{_ID}fate", kind="timed_out"),
+                    *_identify_moment(node),
                 ),
             )
         case WindowAggregate():
@@ -59,7 +61,15 @@ def with_identity(node: EngineNode) -> EngineNode:
                 JoinCell(name=f"{_ID}{side}", column=EVENT, input=side) for side in range(len(node.program.inputs))
             ]
             return replace(node, cells=(*node.cells, *sides, JoinCell(name=f"{_ID}moment", column="_time", input=-1)))
+        case OverRows():
+            return replace(node, cells=(*node.cells, OverCell(name=f"{_ID}event", kind="row", column=EVENT)))
     raise AssertionError(f"{type(node).__name__} has no rows of its own")
+
+
+def _identify_moment(node: RowPattern | Sequence) -> tuple[OutputCell, ...]:
+    """Where time completes matches, the same events may make several."""
+    waits = isinstance(node, Sequence) and node.program.flow is not None and node.program.flow.waits
+    return (OutputCell(name=f"{_ID}moment", kind="moment", column="_time"),) if waits else ()
 
 
 def _identify_window(node: WindowAggregate) -> list[WindowCell]:

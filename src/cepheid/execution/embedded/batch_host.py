@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 import pyarrow as pa
 
+from cepheid.event_time import read_moment
 from cepheid.execution.cores import choose_engines
 from cepheid.execution.embedded.relations import run_relational
 from cepheid.execution.engine import Engine
@@ -20,6 +21,7 @@ from cepheid.graph.read_columns import source_columns
 from cepheid.lookups import Database, Table
 from cepheid.measurement import Counts
 from cepheid.placement.placed_graph import PlacedGraph
+from cepheid.processing_time import Clock, SystemClock, base_name, stamp_table
 
 
 def run_batch(
@@ -28,10 +30,11 @@ def run_batch(
     twin: str = "compiled",
     lookups: Mapping[str, Table | Database] | None = None,
     engines: int | None = None,
+    clock: Clock | None = None,
 ) -> tuple[dict[str, pa.Table], Counts]:
     """The rows of each query by its name, and what was counted on the way; lookups: tables that events are looked up
     in; engines: how many work at a time, None: as many as pay."""
-    host = BatchHost(placed.graph, tables, twin, lookups or {}, engines)
+    host = BatchHost(placed.graph, tables, twin, lookups or {}, engines, clock)
     return interpret(placed, host, placed.engines()), host.counts
 
 
@@ -45,12 +48,14 @@ class BatchHost:
         twin: str,
         lookups: Mapping[str, Table | Database],
         engines: int | None,
+        clock: Clock | None = None,
     ) -> None:
         self._graph = graph
         self._tables = tables
         self._twin = twin
         self._lookups = lookups
         self._engines = engines
+        self._stamp = read_moment((clock or SystemClock()).now())  # one for all: they are all here now
         self.counts = Counts()
 
     def runs_whole(self, vertex: str) -> bool:  # noqa: ARG002 (part of the protocol)
@@ -60,7 +65,8 @@ class BatchHost:
         raise AssertionError(f"{vertex} runs by itself")
 
     def read_source(self, vertex: str, node: Source) -> pa.Table:
-        table = self._tables[node.name]
+        base = base_name(node.name)
+        table = self._tables[node.name] if base is None else stamp_table(self._tables[base], self._stamp)
         return table.select(source_columns(self._graph, vertex, table.column_names))
 
     def run_engine(self, vertices: list[str], inputs: list[pa.Table]) -> list[pa.Table]:

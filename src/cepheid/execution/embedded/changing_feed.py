@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from cepheid.errors import SnapshotMismatch
+from cepheid.errors import NotSupportedYet, SnapshotMismatch
 from cepheid.event_time import BEGINNING
 from cepheid.execution.blob import read_table_bytes, write_table
 from cepheid.execution.changing.changing_engine import ChangingEngine, KeptChanges, Patience, Reading
@@ -23,7 +23,9 @@ from cepheid.execution.embedded.engine_feed import (
     check_event_time,
     find_engine_under,
     is_read_by_engines,
+    list_clocks,
     make_clocks,
+    name_streams,
 )
 from cepheid.execution.embedded.row_queue import order_rows, with_places
 from cepheid.execution.engine import name_events
@@ -47,13 +49,27 @@ class ChangingFeed:
         inputs: list[pa.Schema],
         below: Mapping[str, Any],
         patience: Patience,
+        only_comes: bool = False,
     ) -> None:
+        """only_comes: does nothing that it reads ever change?"""
         self.vertices = vertices
         vertex = vertices[0]
         nodes = [node for name in vertices if isinstance(node := graph.vertices[name], EngineNode)]
         feeds = graph.inputs(vertex)
-        self._under: list[ChangingFeed | None] = [find_engine_under(graph, feed, below) for feed in feeds]
-        self._clocks = [make_clocks(graph, feed) for feed in feeds]
+        self._under = [find_engine_under(graph, feed, below) for feed in feeds]
+        if not only_comes and any(under is not None and under.clocks for under in self._under):
+            raise NotSupportedYet(
+                "a pattern or window over a union of events with rows that come and go",
+                hint="put a window or pattern over each of them, and UNION ALL above",
+            )
+        self._clocks = [
+            make_clocks(graph, feed) if under is None or not under.clocks else under.make_clocks(patience.wait_us)
+            for feed, under in zip(feeds, self._under, strict=True)
+        ]
+        self._streams = [
+            name_streams(graph, feed) if under is None or not under.clocks else [*under.streams, ""]
+            for feed, under in zip(feeds, self._under, strict=True)
+        ]
         self._names = name_columns(graph, vertex)
         self._cells = [cell_meanings(graph, name) for name in vertices]
         self.identity = identify_engine(graph, vertices)
@@ -66,7 +82,8 @@ class ChangingFeed:
             reading = Reading(in_order, lambda rows: order_rows(first, many, rows))
             given = [with_places(first, many)]
         streams = [len(clocks) for clocks in self._clocks]
-        self.engine = ChangingEngine(given, inputs, list(self.identity.digests), patience, streams, reading)
+        by_arrival = only_comes and self._under == [None] and first.order == 1
+        self.engine = ChangingEngine(given, inputs, list(self.identity.digests), patience, streams, reading, by_arrival)
         self.schemas = self.engine.schemas
         self._in_order = in_order
         self.floor = self.settled_floor = BEGINNING  # no row that is still to come is about an event older than this
@@ -75,7 +92,7 @@ class ChangingFeed:
     @property
     def reads_streams(self) -> bool:
         """Does it read events that users push?"""
-        return None in self._under
+        return any(under is None or under.clocks for under in self._under)
 
     @property
     def counts(self) -> Counts:
@@ -88,10 +105,11 @@ class ChangingFeed:
 
     def push(self, inputs: list[pa.Table], tables: Tables, heard: Heard) -> list[pa.Table]:
         """The changes of each vertex by one more batch; `tables`: what was pushed, by stream."""
-        assert not heard, "the host refuses heartbeats"
         for number, (under, layout) in enumerate(zip(self._under, inputs, strict=True)):
-            if under is None:
+            if under is None or under.clocks:
                 self.engine.see(number, [clock(layout, tables) for clock in self._clocks[number]])
+                if heard:
+                    self.engine.hear(number, [heard.get(name, BEGINNING) for name in self._streams[number]])
             else:
                 self.engine.follow(number, under.floor, under.settled_floor)
         rows = self.engine.push(inputs)
@@ -102,6 +120,10 @@ class ChangingFeed:
     def finish(self, inputs: list[pa.Table]) -> list[pa.Table]:
         """The changes that are left, given the last ones that come in."""
         return self.engine.push(inputs, final=True)
+
+    def list_clocks(self) -> list[tuple[str, int]]:
+        """Streams that its inputs are made of, each with the time that it has reached there."""
+        return list_clocks(self._streams, self.engine.gate, self._under)
 
     def take_late(self) -> pa.Table:
         """The late events, under the names that users know; they are given out once."""
@@ -123,6 +145,8 @@ class ChangingFeed:
             "settled": kept.settled,
             "newest_event": kept.newest,
             "newest": self.engine.gate.newest,
+            "reached": self.engine.gate.reached,
+            "settled_reached": self.engine.bound.reached,
             "floor": self.floor,
             "settled_floor": self.settled_floor,
             "counts": self.counts.as_dict(),
@@ -176,6 +200,9 @@ class ChangingFeed:
         engine.counts = Counts(**{**header["counts"], "held": held_now, "kept": kept_now})
         engine.gate.newest = [list(each) for each in header["newest"]]
         engine.bound.newest = [list(each) for each in header["newest"]]
+        for gate, known in ((engine.gate, "reached"), (engine.bound, "settled_reached")):
+            for number, reached in enumerate(header.get(known, ())):
+                gate.hear(number, reached)
         self.floor, self.settled_floor = header["floor"], header["settled_floor"]
 
     def _read_base(

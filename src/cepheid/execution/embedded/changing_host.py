@@ -7,6 +7,7 @@ see (changing/change_rows.py); all else is as in stream_host.py.  The graph of s
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
@@ -17,23 +18,29 @@ from cepheid.execution.changing.changing_engine import Patience
 from cepheid.execution.embedded.carried_vertex import with_carried_columns
 from cepheid.execution.embedded.changing_feed import ChangingFeed
 from cepheid.execution.embedded.changing_streams import ChangingStreams
-from cepheid.execution.embedded.engine_feed import EngineFeed, Heard
+from cepheid.execution.embedded.engine_feed import Heard
 from cepheid.execution.embedded.row_wise import PreparedVertex, prepare_vertex
 from cepheid.execution.embedded.saved_state import SavedState, SavedStreams
 from cepheid.execution.embedded.stream_host import StreamHost, Tables, find_states, group_vertices, prepare_table_join
 from cepheid.execution.lookup.join_table import open_lookup
+from cepheid.execution.views.find_views import find_views
 from cepheid.graph.changing import ChangingVertices, count_origins, find_changing, refuse_unstable
 from cepheid.graph.node import PlanNode
 from cepheid.graph.operators import Changes, Source, TableJoin
 from cepheid.graph.read_columns import source_columns
 from cepheid.lookups import Database, Table
 from cepheid.placement.placed_graph import PlacedGraph
+from cepheid.processing_time import Clock, base_name, find_schema
 from cepheid.schema import CHANGE_COLUMNS, has_changes, without_changes
+
+if TYPE_CHECKING:
+    from cepheid.execution.embedded.stream_host import Feed
 
 
 class ChangingHost(StreamHost):
     """lateness_us: how long events may be overtaken by others; None: not at all, and changes may be of any age.
-    wait_us: how long events of streams that change are held back, if not as long as that."""
+    wait_us: how long events of streams that change are held back, if not as long as that.  shown: are changes told of
+    every query, also of those whose rows stay?"""
 
     may_take_short_way = False
 
@@ -43,10 +50,15 @@ class ChangingHost(StreamHost):
         lookups: Mapping[str, Table | Database],
         lateness_us: int | None,
         wait_us: int | None = None,
+        shown: bool = False,
+        idle_after_us: Mapping[str, int] | None = None,
+        clock: Clock | None = None,
     ) -> None:
-        super().__init__(schemas, lookups, lateness_us or 0)
+        super().__init__(schemas, lookups, lateness_us or 0, idle_after_us=idle_after_us, clock=clock)
         self._bound_us = lateness_us
         self._wait_us = wait_us
+        self._shows_all = shown
+        self._views: frozenset[str] = frozenset()
         self._changing_streams = frozenset(name for name, schema in schemas.items() if has_changes(name, schema))
         self._ledgers = ChangingStreams(schemas, self._changing_streams)
         self._changes = ChangingVertices()
@@ -55,7 +67,8 @@ class ChangingHost(StreamHost):
 
     def open(self, placed: PlacedGraph, saved: SavedState | None = None) -> dict[str, pa.Schema]:
         """Vertices that say who their rows are do not share engines with those that need not."""
-        self._changes = find_changing(placed.graph, self._changing_streams)
+        self._views = find_views(placed.graph)
+        self._changes = find_changing(placed.graph, self._changing_streams, self._views, self._shows_all)
         databases = [name for name, table in self._lookups.items() if isinstance(table, Database)]
         refuse_unstable(placed.graph, self._changes.changing, databases)
         states = find_states(placed, saved)
@@ -66,15 +79,21 @@ class ChangingHost(StreamHost):
             for part in ([v for v in group if v in carried], [v for v in group if v not in carried])
             if part
         ]
+        self.read_streams(saved)
         given = self.extend(placed, groups, states)
         self._open_streams(saved)
         return {query: self._show_changes(query, schema) for query, schema in given.items()}
 
-    def run(self, tables: Tables, last: bool = False, heard: Heard | None = None) -> dict[str, pa.Table]:
+    def run(
+        self,
+        tables: Tables,
+        last: bool = False,
+        heard: Heard | None = None,
+        newest: Heard | None = None,
+    ) -> dict[str, pa.Table]:
         """All vertices over what was pushed, or over the end; the rows of each query."""
-        if heard:
-            raise NotSupportedYet("heartbeats beside streams whose rows come and go", hint="push a later event")
         tables = {name: tables.get(name, schema.empty_table()) for name, schema in self._schemas.items()}
+        tables, heard = self._move_time(tables, last, heard or {}, newest)
         made: dict[str, pa.Table] = {}
         carried = self._changes.carried
         changes, tables = self._ledgers.read(tables) if carried else ({}, tables)
@@ -91,7 +110,7 @@ class ChangingHost(StreamHost):
             if feed is None:
                 made[vertex] = self._others[vertex].run(inputs)
             elif vertex not in made:
-                rows = feed.finish(inputs) if last else feed.push(inputs, tables, {})
+                rows = feed.finish(inputs) if last else feed.push(inputs, tables, heard)
                 made.update(zip(feed.vertices, rows, strict=True))
         if carried and not last and self._bound_us is not None:
             self._forget_settled()
@@ -102,7 +121,11 @@ class ChangingHost(StreamHost):
 
     # --- the protocol of hosts ---------------------------------------------------------------------------
     def read_source(self, vertex: str, node: Source) -> pa.Schema:
-        known = without_changes(self._schemas[node.name])
+        if base_name(node.name) in self._changing_streams:
+            raise NotSupportedYet(
+                "PROCTIME() of a stream whose rows come and go", hint="order by a time that the rows have"
+            )
+        known = without_changes(find_schema(self._schemas, node.name))
         columns = source_columns(self._graph, vertex, known.names)
         read = pa.schema([known.field(column) for column in columns])
         if vertex in self._changes.carried:
@@ -130,6 +153,9 @@ class ChangingHost(StreamHost):
         if vertex not in self._changes.carried:
             return super().run_relational(vertex, node, inputs)
         self._refuse_unsupported(vertex, node)
+        if vertex in self._views:
+            changing = [source in self._changes.changing for source in self._graph.inputs(vertex)]
+            return self._open_view(vertex, inputs, changing, changes=True)
         if isinstance(node, Changes):
             self._netted[vertex] = netted = ChangedEvaluations(node, self._graph.digests[vertex], inputs[0])
             self._others[vertex] = PreparedVertex(lambda tables: netted.push(tables[0]), netted.schema)
@@ -139,8 +165,12 @@ class ChangingHost(StreamHost):
 
     # --- rows that come and go ---------------------------------------------------------------------------
     def save_streams(self) -> SavedStreams | None:
-        """What is known of the streams, for a snapshot; None if none of them changes."""
-        return SavedStreams(*self._ledgers.write_state()) if self._changes.carried else None
+        """What is known of the streams, for a snapshot; None: nothing."""
+        known = super().save_streams()
+        if not self._changes.carried:
+            return known
+        header, parts = self._ledgers.write_state()
+        return SavedStreams({**({} if known is None else known.header), **header}, parts)
 
     def _fit_inputs(self, vertex: str, inputs: list[pa.Schema]) -> list[pa.Schema]:
         """What a vertex reads: whether rows go as well as come, only those know that may see it."""
@@ -148,13 +178,14 @@ class ChangingHost(StreamHost):
             return inputs
         return [pa.schema([field for field in schema if field.name not in CARRIED.names]) for schema in inputs]
 
-    def _make_feed(self, vertices: list[str], inputs: list[pa.Schema]) -> EngineFeed | ChangingFeed:
+    def _make_feed(self, vertices: list[str], inputs: list[pa.Schema]) -> Feed:
         if vertices[0] not in self._changes.carried:
             return super()._make_feed(vertices, inputs)
         lateness_us = self._lateness_us
-        patience = Patience(lateness_us, lateness_us)
-        if vertices[0] in self._changes.changing:
-            patience = Patience(lateness_us if self._wait_us is None else self._wait_us, self._bound_us)
+        if vertices[0] not in self._changes.changing:
+            patience = Patience(lateness_us, lateness_us)
+            return ChangingFeed(self._graph, vertices, inputs, self.feeds, patience, only_comes=True)
+        patience = Patience(lateness_us if self._wait_us is None else self._wait_us, self._bound_us)
         return ChangingFeed(self._graph, vertices, inputs, self.feeds, patience)
 
     def _open_streams(self, saved: SavedState | None) -> None:
@@ -162,7 +193,7 @@ class ChangingHost(StreamHost):
             return
         feeds = {name: feed for name, feed in self.feeds.items() if isinstance(feed, ChangingFeed)}
         self._ledgers.open(self._graph, self._changes.carried, feeds, self._bound_us is not None)
-        if saved is not None and saved.streams is not None:
+        if saved is not None and saved.streams is not None and "ledgers" in saved.streams.header:
             self._ledgers.read_state(saved.streams.header, saved.streams.parts)
         for vertex, netted in self._netted.items():
             netted.fill(self._rerun(self._graph.inputs(vertex)[0]))
@@ -172,15 +203,17 @@ class ChangingHost(StreamHost):
         vertex = self.results[query]
         if vertex not in self._changes.carried:
             return schema
-        if vertex not in self._changes.changing:
+        if vertex not in self._changes.changing and not self._shows_all:
             self._shown[query] = without_carried
             return pa.schema([field for field in schema if field.name not in CARRIED.names])
         taken = [name for name in schema.names if name in CHANGE_COLUMNS]
         if taken:
             hint = f"{', '.join(CHANGE_COLUMNS)} are put in front of the rows: call it something else"
             raise InvalidQuery(f'the query "{query}" has a column "{taken[0]}"', hint=hint)
-        streams, has_made = count_origins(self._graph, vertex)
-        known = None if has_made or len(streams) > 1 else self._schemas[streams.pop()].field("_match").type
+        streams, has_made = count_origins(self._graph, vertex, self._views)
+        known = None
+        if not has_made and len(streams) == 1 and vertex in self._changes.changing:
+            known = self._schemas[streams.pop()].field("_match").type
         shown = ShownChanges(schema, known)
         self._shown[query] = shown.show
         return shown.schema

@@ -11,14 +11,14 @@ single rows, patterns remember.  A snapshot is one blob; a query opened with it 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import datetime
 from typing import Any
 
 import pyarrow as pa
 
 from cepheid.collector import collecting_later
-from cepheid.errors import EmptyStateWarning, InvalidInput
+from cepheid.errors import EmptyStateWarning, InvalidInput, NotSupportedYet, WaitingStreamWarning
 from cepheid.event_time import in_microseconds, read_moment
 from cepheid.execution.embedded.engine_feed import EngineFeed
 from cepheid.execution.embedded.feed import Feed
@@ -36,8 +36,11 @@ from cepheid.execution.embedded.stream_lane import plan_lanes, push_tables
 from cepheid.lookups import Database, Table
 from cepheid.measurement import CountedVertices, Counts
 from cepheid.placement.placed_graph import PlacedGraph
+from cepheid.processing_time import Clock
 from cepheid.schema import empty_table, has_changes
 from cepheid.settings import Settings
+
+MANY_WAITING = 10_000  # events: if so many wait because a stream is silent, people are told
 
 
 class ContinuousQuery:
@@ -52,6 +55,7 @@ class ContinuousQuery:
         several: bool = False,
         lookups: Mapping[str, Table | Database] | None = None,
         on_change: OnChange = "refuse",
+        clock: Clock | None = None,
     ) -> None:
         """several: answers are told by the names of the queries; lookups: tables that events are looked up in;
         on_change: what to do with a query that is not the one in the snapshot."""
@@ -59,15 +63,16 @@ class ContinuousQuery:
         self._inputs = StreamInputs(schemas)
         self._graph = placed.graph
         lateness_us = None if settings.lateness is None else in_microseconds(settings.lateness)
-        self._host = make_host(schemas, lookups or {}, lateness_us, settings)
+        self._host = make_host(schemas, lookups or {}, lateness_us, settings, clock)
         saved = None if snapshot is None else SavedState.read(snapshot)
         self.restored = Restored() if saved is None else saved.compare(list_stateful(self._graph), on_change)
         self._result_schemas = self._host.open(placed, saved)
-        has_lanes = self._host.may_take_short_way and not several
+        has_lanes = self._host.may_take_short_way and not several and not self._host.times.are_needed
         self._short = plan_lanes(self._host) if has_lanes else {}  # by stream: a short way for a few events
         self._feeds: list[Feed] = []
         self._has_kernels = False  # they are loaded at the first push
         self._finished = False
+        self._unseen = 0  # events since we last looked whether a stream holds up the others
         if self.restored.empty:
             message = f"not in the snapshot, and begin empty: {', '.join(self.restored.empty)}"
             warnings.warn(message, EmptyStateWarning, stacklevel=3)
@@ -81,6 +86,10 @@ class ContinuousQuery:
             self._has_kernels = True
             with collecting_later():
                 return self._push(tables)
+        self._unseen += sum(map(len, tables.values()))
+        if self._unseen >= MANY_WAITING:
+            self._unseen = 0
+            warn_of_waiting(self._host.count())
         return self._push(tables)
 
     def _push(self, tables: dict[str, pa.Table]) -> Any:
@@ -103,20 +112,24 @@ class ContinuousQuery:
         self._feeds.append(Feed(stream, self._inputs.schemas[stream], self._short.get(stream), self.push))
         return self._feeds[-1]
 
-    def push_heard(self, tables: Mapping[str, pa.Table], heard: Mapping[str, int]) -> Any:
-        """For other hosts: tables of every stream in its schema, and how far time has come on each."""
-        return self._by_name(self._host.run(tables, heard=heard))
+    def push_heard(
+        self, tables: Mapping[str, pa.Table], heard: Mapping[str, int], newest: Mapping[str, int] | None = None
+    ) -> Any:
+        """For other hosts: tables of every stream in its schema, how far time has come on each, and which of them have
+        spoken, if only elsewhere, with the newest time of each."""
+        return self._by_name(self._host.run(tables, heard=heard, newest=newest))
 
     def is_waiting(self) -> bool:
         """May rows come out when only time moves on?"""
         return self._host.is_waiting()
 
-    def advance(self, to: datetime | int) -> Any:
-        """A heartbeat: no event older than this will come, on any stream.  Gives the rows that this settles.  A number
-        is in microseconds since 1970; a datetime without a zone is UTC."""
+    def advance(self, to: datetime | int | None = None, stream: str | None = None) -> Any:
+        """A heartbeat: no event older than this will come, on any stream or on the one that is named.  Gives the rows
+        that this settles.  A number is in microseconds since 1970; a datetime without a zone is UTC.  Without a moment
+        only processing time goes on, to what the clock says."""
         self._refuse_finished()
-        heard = dict.fromkeys(self._inputs.schemas, read_moment(to))
-        return self._by_name(self._host.run(self._inputs.read_nothing(), heard=heard))
+        tables = self._inputs.read_nothing(stream)
+        return self._by_name(self._host.run(tables, heard=read_heartbeat(to, tables, self._host.stamps.streams)))
 
     def finish(self) -> Any:
         """No more events will come: give all rows that are left."""
@@ -138,9 +151,21 @@ class ContinuousQuery:
             self._host.save_streams(),
         )
 
+    def explain_kept_rows(self) -> list[str]:
+        """What relational parts keep for ever, one sentence for each."""
+        return [reason for view in self._host.list_views() for reason in view.explain_kept_rows()]
+
+    def explain_waiting_rows(self) -> list[str]:
+        """Which rows come at the end only."""
+        return [told for view in self._host.list_views() if (told := view.explain_waiting()) is not None]
+
     def list_engines(self) -> list[EngineFeed]:
         """For other hosts, which split what the engines know: each once."""
         return [feed for feed in self._host.list_engines() if isinstance(feed, EngineFeed)]
+
+    def take_clocks(self, whole: ContinuousQuery) -> None:
+        """For other hosts: know of time what a query knows that this one takes a part of."""
+        self._host.times.read_state(whole._host.times.write_state())
 
     def late_events(self) -> pa.Table:
         """Events that came after the horizon had passed them, with the columns that the query reads.
@@ -187,15 +212,43 @@ class ContinuousQuery:
             raise InvalidInput("the query is finished", hint="open a new one")
 
 
+def read_heartbeat(to: datetime | int | None, streams: Collection[str], stamped: Collection[str]) -> dict[str, int]:
+    """By stream: no older event will come.  stamped: streams whose time is the clock's, which is asked anyway."""
+    if to is None and not set(streams).issuperset(stamped or [""]):
+        told = ", ".join(streams)
+        raise InvalidInput(f"how far has {told} come? It is no moment", hint="advance(to=datetime(...))")
+    return {} if to is None else dict.fromkeys(streams, read_moment(to))
+
+
+def warn_of_waiting(counts: Counts) -> None:
+    """Say which stream holds up the others, if many events wait for it."""
+    for name, stream in counts.streams.items():
+        if stream.waiting >= MANY_WAITING:
+            said = "said nothing yet" if stream.clock is None else f"not gone beyond {stream.clock:%Y-%m-%d %H:%M:%S}"
+            message = (
+                f'{stream.waiting} events wait for the stream "{name}", which has {said}; give idle_after="30 s" if it '
+                f'may be silent, or say how far it is: query.advance(to=..., stream="{name}")'
+            )
+            warnings.warn(message, WaitingStreamWarning, stacklevel=3)
+
+
 def make_host(
     schemas: Mapping[str, pa.Schema],
     lookups: Mapping[str, Table | Database],
     lateness_us: int | None,
     settings: Settings,
+    clock: Clock | None = None,
 ) -> StreamHost:
-    if not any(has_changes(name, schema) for name, schema in schemas.items()):
-        return StreamHost(schemas, lookups, lateness_us or 0)
+    shown = settings.emit == "changes"
+    changing = any(has_changes(name, schema) for name, schema in schemas.items())
+    idle_after_us = settings.idle_after_us(schemas)
+    if not shown and not changing:
+        return StreamHost(schemas, lookups, lateness_us or 0, idle_after_us=idle_after_us, clock=clock)
+    if changing and idle_after_us:
+        raise NotSupportedYet(
+            "idle_after beside streams whose rows come and go", hint="push a later event to the stream that is silent"
+        )
     from cepheid.execution.embedded.changing_host import ChangingHost
 
     wait_us = None if settings.wait is None else in_microseconds(settings.wait)
-    return ChangingHost(schemas, lookups, lateness_us, wait_us)
+    return ChangingHost(schemas, lookups, lateness_us, wait_us, shown, idle_after_us, clock)

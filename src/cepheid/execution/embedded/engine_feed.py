@@ -7,11 +7,13 @@ another engine feed it, it follows the oldest event, or moment, that those may s
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from cepheid.disorder.gate import Gate
 from cepheid.errors import InvalidOrder, NotSupportedYet, SnapshotMismatch
 from cepheid.event_time import BEGINNING, END, is_event_time, newest_time
 from cepheid.execution.blob import read_table_bytes, write_table
@@ -19,17 +21,40 @@ from cepheid.execution.embedded.row_queue import RowQueue, with_places
 from cepheid.execution.engine import Engine, name_events
 from cepheid.execution.engine_identity import RESTART_HINT, EngineIdentity, identify_engine
 from cepheid.execution.operator import KeptEvents
-from cepheid.graph.column_origin import name_columns, trace_columns, trace_moment
+from cepheid.graph.column_origin import name_columns, trace_columns
 from cepheid.graph.identity import cell_meanings
 from cepheid.graph.node import EngineNode
 from cepheid.graph.operators import RowPattern, Sequence
 from cepheid.graph.query_graph import QueryGraph
+from cepheid.graph.row_times import RowTime, StreamTime, trace_times
 from cepheid.measurement import Counts
 
 Tables = Mapping[str, pa.Table]
 Heard = Mapping[str, int]
 Newest = Callable[[pa.Table, Tables], int]
-Feed = TypeVar("Feed")
+
+
+@dataclass(frozen=True)
+class RowsBelow:
+    """The engines whose rows an input is made of, each with its lag: how far the times may be behind the moments of
+    its rows.  streams, clocks: what the input is made of besides."""
+
+    engines: tuple[tuple[Any, int], ...]  # EngineFeed or ChangingFeed
+    streams: tuple[str, ...] = ()
+    clocks: tuple[Newest, ...] = ()
+
+    @property
+    def floor(self) -> int:
+        """No row that is still to come has an older time."""
+        return max(BEGINNING, min(feed.floor - lag for feed, lag in self.engines))
+
+    @property
+    def settled_floor(self) -> int:
+        return max(BEGINNING, min(feed.settled_floor - lag for feed, lag in self.engines))
+
+    def make_clocks(self, lateness_us: int) -> list[Newest]:
+        """Those of the streams, and one for the rows, which are never late."""
+        return [*self.clocks, lambda _, __: self.floor + lateness_us]
 
 
 class EngineFeed:
@@ -48,8 +73,14 @@ class EngineFeed:
         nodes = [node for name in vertices if isinstance(node := graph.vertices[name], EngineNode)]
         feeds = graph.inputs(vertex)
         self._under = [find_engine_under(graph, feed, below) for feed in feeds]
-        self._clocks = [make_clocks(graph, feed) for feed in feeds]
-        self._streams = [name_streams(graph, feed) for feed in feeds]
+        self._clocks = [
+            make_clocks(graph, feed) if under is None or not under.clocks else under.make_clocks(lateness_us)
+            for feed, under in zip(feeds, self._under, strict=True)
+        ]
+        self._streams = [
+            name_streams(graph, feed) if under is None or not under.clocks else [*under.streams, ""]
+            for feed, under in zip(feeds, self._under, strict=True)
+        ]
         self._names = name_columns(graph, vertex)
         self._origins = None if any(self._under) else _find_origins(graph, feeds)
         self.is_read = any(is_read_by_engines(graph, name) for name in vertices)
@@ -76,7 +107,7 @@ class EngineFeed:
     @property
     def reads_streams(self) -> bool:
         """Does it read events that users push?"""
-        return None in self._under
+        return any(under is None or under.clocks for under in self._under)
 
     @property
     def counts(self) -> Counts:
@@ -91,10 +122,10 @@ class EngineFeed:
         some streams, that no event older than this will come."""
         gate = self.engine.gate
         for number, (under, layout) in enumerate(zip(self._under, inputs, strict=True)):
-            if under is None:
+            if under is None or under.clocks:
                 gate.see(number, [clock(layout, tables) for clock in self._clocks[number]])
                 if heard:
-                    gate.follow(number, min(heard.get(name, BEGINNING) for name in self._streams[number]))
+                    gate.hear(number, [heard.get(name, BEGINNING) for name in self._streams[number]])
             else:
                 gate.follow(number, under.floor)
         rows = self.engine.push(inputs)
@@ -112,6 +143,10 @@ class EngineFeed:
         wait for those that read them."""
         simple = self._queue is None and self._owed is None and not self.is_read
         return self._origins if simple else None
+
+    def list_clocks(self) -> list[tuple[str, int]]:
+        """Streams that its inputs are made of, each with the time that it has reached there."""
+        return list_clocks(self._streams, self.engine.gate, self._under)
 
     def finish(self, inputs: list[pa.Table]) -> list[pa.Table]:
         """The rows that are left, given the last events."""
@@ -144,6 +179,7 @@ class EngineFeed:
             "horizon": kept.horizon,
             "arrivals": kept.arrivals,
             "newest": self.engine.gate.newest,
+            "reached": self.engine.gate.reached,
             "floor": self.floor,
             "counts": self.counts.as_dict(),
         }
@@ -178,6 +214,8 @@ class EngineFeed:
         held, kept = self.counts.held, self.counts.kept
         self.engine.counts = Counts(**{**header["counts"], "held": held, "kept": kept})
         self.engine.gate.newest, self.floor = [list(each) for each in header["newest"]], header["floor"]
+        for number, reached in enumerate(header.get("reached", ())):
+            self.engine.gate.hear(number, reached)
 
     @property
     def waiting(self) -> pa.Table | None:
@@ -189,6 +227,8 @@ class EngineFeed:
         assert whole._owed is None, "rows that are owed were paid by the last push"
         self.engine.restore(kept)
         self.engine.gate.newest = [list(each) for each in whole.engine.gate.newest]
+        for number, reached in enumerate(whole.engine.gate.reached):
+            self.engine.gate.hear(number, reached)
         self.floor = whole.floor
         if self._queue is not None:
             assert waiting is not None, "the same vertices have the same queues"
@@ -204,12 +244,23 @@ class EngineFeed:
             self._owed = waiting.select(self.schemas[0].names).cast(self.schemas[0])
 
 
+def list_clocks(streams: list[list[str]], gate: Gate, under: list[RowsBelow | None]) -> list[tuple[str, int]]:
+    """Streams that inputs are made of, each with the time that it has reached at the gate."""
+    return [
+        pair
+        for names, reached, below in zip(streams, gate.reached, under, strict=True)
+        if below is None or below.clocks
+        for pair in zip(names, reached, strict=True)
+    ]
+
+
 def check_event_time(layout: pa.Schema) -> None:
+    """A whole number is event time as well: it counts as microseconds do."""
     time_type = layout.field("_time").type
-    if not is_event_time(time_type):
+    if not is_event_time(time_type) and not pa.types.is_integer(time_type):
         raise InvalidOrder(
             f"a stream is ordered by event time, but ORDER BY names a column of type {time_type}",
-            hint="order by a timestamp column",
+            hint="order by a timestamp or a whole number",
         )
 
 
@@ -223,17 +274,20 @@ def is_read_by_engines(graph: QueryGraph, vertex: str) -> bool:
     return any(isinstance(graph.vertices[name], EngineNode) for name in above)
 
 
-def find_engine_under(graph: QueryGraph, feed: str, below: Mapping[str, Feed]) -> Feed | None:
+def find_engine_under(graph: QueryGraph, feed: str, below: Mapping[str, Any]) -> RowsBelow | None:
     """The engine whose rows make up an input; None if it is made of events that users push."""
     if not _reads_engines(graph, feed):
         return None
-    vertex = trace_moment(graph, feed, "_time")
-    if vertex is None:
+    times = trace_times(graph, feed, "_time")
+    if times is None:
         raise NotSupportedYet(
             "a continuous pattern or window over the rows of another, if ORDER BY is not the time of one of its events",
-            hint="order it by a measure that is such a time: LAST(b.ts), FIRST(a.ts)",
+            hint="order it by such a time: LAST(b.ts), FIRST(a.ts); of a window: window_end, max(ts)",
         )
-    return below[vertex]
+    engines = tuple((below[time.vertex], time.lag) for time in times if isinstance(time, RowTime))
+    streams = [time for time in times if isinstance(time, StreamTime)]
+    clocks = tuple(_make_clock(time.stream, time.column) for time in streams)
+    return RowsBelow(engines, tuple(time.stream for time in streams), clocks)
 
 
 def make_clocks(graph: QueryGraph, feed: str) -> list[Newest]:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import numpy as np
 import pyarrow as pa
 
 from cepheid.execution.changes import net_changes
 from cepheid.execution.duck_sql import run_duckdb, run_query, write_duckdb
 from cepheid.graph.node import PlanNode
 from cepheid.graph.operators import Changes, Filter, Project, Relation, Union
+from cepheid.language.relations.arrival_order import ARRIVAL, SUFFIX, keep_arrival
 from cepheid.language.relations.sql_values import translate_text
 from cepheid.scalars.show import quote_name
 from cepheid.scalars.value import Column, Scalar
@@ -43,8 +45,14 @@ def run_relational(node: PlanNode, inputs: list[pa.Table]) -> pa.Table:
         case Changes():
             return net_changes(node, inputs[0])
         case Relation(query=query, inputs=names):
-            return run_query(query, dict(zip(names, inputs, strict=True)))
+            ordered, read = keep_arrival(query, names)
+            tables = dict(zip(names, inputs, strict=True))
+            return run_query(ordered, tables | {f"{name}{SUFFIX}": _with_arrival(tables[name]) for name in read})
     raise AssertionError(f"{type(node).__name__} is not relational")
+
+
+def _with_arrival(table: pa.Table) -> pa.Table:
+    return table.append_column(ARRIVAL, pa.array(np.arange(len(table))))
 
 
 def project_table(columns: tuple[tuple[str, Scalar], ...], table: pa.Table) -> pa.Table:

@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 from cepheid.errors import SnapshotMismatch
 from cepheid.execution.blob import read_blob, write_blob
+from cepheid.execution.views.find_views import is_view
 from cepheid.graph.node import EngineNode
 from cepheid.graph.operators import Sink
 from cepheid.graph.query_graph import QueryGraph
@@ -105,7 +106,7 @@ def list_stateful(graph: QueryGraph) -> dict[str, dict[str, str]]:
         node.query: {
             graph.digests[name]: f"{name}: {graph.vertices[name].describe()}"
             for name in graph.reach(vertex, graph.inputs)
-            if isinstance(graph.vertices[name], EngineNode)
+            if isinstance(graph.vertices[name], EngineNode) or is_view(graph.vertices[name])
         }
         for vertex, node in graph.vertices.items()
         if isinstance(node, Sink)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -19,31 +19,35 @@ from cepheid.errors import NotSupportedYet
 from cepheid.execution.embedded.engine_feed import EngineFeed, Heard, is_read_by_engines
 from cepheid.execution.embedded.row_wise import PreparedVertex, prepare_vertex
 from cepheid.execution.embedded.saved_state import SavedEngine, SavedState, SavedStreams
+from cepheid.execution.embedded.stream_times import StreamTimes
 from cepheid.execution.interpret import interpret
+from cepheid.execution.views.find_views import find_views, is_view
 from cepheid.graph.node import EngineNode, PlanNode
 from cepheid.graph.operators import Relation, Sink, Source, TableJoin
 from cepheid.graph.query_graph import QueryGraph
 from cepheid.graph.read_columns import source_columns
-from cepheid.language.relations.row_wise_query import is_row_wise_query
 from cepheid.lookups import Database, Table
 from cepheid.measurement import Counts
 from cepheid.placement.placed_graph import PlacedGraph
+from cepheid.processing_time import Clock, Stamps, find_schema
 from cepheid.schema import empty_table
 
 Tables = Mapping[str, pa.Table]
 
 if TYPE_CHECKING:  # what few queries need is not loaded for the others: rows that come and go, tables to look up in
     from cepheid.execution.embedded.changing_feed import ChangingFeed
+    from cepheid.execution.embedded.view_feed import ViewFeed
     from cepheid.execution.lookup.found import Lookup
 
-    Feed = EngineFeed | ChangingFeed
+    Feed = EngineFeed | ChangingFeed | ViewFeed
 
 
 class StreamHost:
     """Rows are schemas while a graph is walked, Arrow tables at each push.
 
     reads_whole: streams are read with all their columns, so that the schemas of vertices do not change when the graph
-    does; else with those that are needed.  may_take_short_way: see stream_lane.py.
+    does; else with those that are needed.  ends: will it be told when the streams have ended, so that rows may come
+    then?  may_take_short_way: see stream_lane.py.
     """
 
     may_take_short_way = True
@@ -54,11 +58,17 @@ class StreamHost:
         lookups: Mapping[str, Table | Database],
         lateness_us: int,
         reads_whole: bool = False,
+        ends: bool = True,
+        idle_after_us: Mapping[str, int] | None = None,
+        clock: Clock | None = None,
     ) -> None:
         self._schemas = schemas
         self._lookups = lookups
         self._lateness_us = lateness_us
         self._reads_whole = reads_whole
+        self.times = StreamTimes(idle_after_us or {}, lateness_us)
+        self.stamps = Stamps(clock)
+        self._ends = ends
         self._graph = QueryGraph()  # that is walked now
         self._saved: Mapping[str, SavedEngine] = {}  # by vertex, of that graph
         self._made: dict[str, pa.Schema] = {}  # of every vertex that is there, in an order in which they can run
@@ -68,12 +78,14 @@ class StreamHost:
         self._others: dict[str, PreparedVertex] = {}
         self._plans: dict[frozenset[str], list[str]] = {}  # by what is pushed: the vertices to run
         self.feeds: dict[str, Feed] = {}  # by vertex
+        self._views_kept: dict[str, ViewFeed] = {}  # by vertex
         self.opened: dict[str, tuple[TableJoin, Lookup]] = {}  # by vertex
         self.results: dict[str, str] = {}  # by query: the vertex whose rows are its answer
 
     def open(self, placed: PlacedGraph, saved: SavedState | None = None) -> dict[str, pa.Schema]:
         """Prepare a whole graph; gives the schema of each query's rows."""
         states = find_states(placed, saved)
+        self.read_streams(saved)
         return self.extend(placed, group_vertices(placed, states), states)
 
     def extend(
@@ -101,7 +113,16 @@ class StreamHost:
             elif isinstance(feed := self.feeds.get(vertex), EngineFeed) and is_read_by_engines(self._graph, vertex):
                 feed.is_read = True
         self._plans.clear()
+        self._find_companies()
+        self.times.read_graph(self._graph)
+        self._find_stamped()
         return given
+
+    def _find_companies(self) -> None:
+        self.times.meet(self._streams[vertex] for vertex in self.feeds if vertex not in self._views_kept)
+
+    def _find_stamped(self) -> None:
+        self.stamps.read_sources({name for name, _ in self.sources.values()}, self._schemas)
 
     def drop(self, queries: Iterable[str], vertices: Iterable[str]) -> None:
         """Forget queries, and vertices that no other needs."""
@@ -113,11 +134,16 @@ class StreamHost:
             if vertex in self.opened:
                 self.opened.pop(vertex)[1].close()
         self._plans.clear()
+        self._find_stamped()
+        self._find_companies()
 
-    def run(self, tables: Tables, last: bool = False, heard: Heard | None = None) -> dict[str, pa.Table]:
+    def run(
+        self, tables: Tables, last: bool = False, heard: Heard | None = None, newest: Heard | None = None
+    ) -> dict[str, pa.Table]:
         """The vertices over what was pushed, by stream, or all of them over the end; the rows of each query that these
         streams lead to.  heard: of streams that were pushed, if only an empty table, that no event older than this will
-        come."""
+        come; newest: of streams that have spoken, if others know more of that than the tables tell."""
+        tables, heard = self._move_time(tables, last, heard or {}, newest)
         plan = list(self._made) if last else self._plan(frozenset(tables))
         made: dict[str, pa.Table] = {}
         for vertex in plan:
@@ -130,9 +156,21 @@ class StreamHost:
             if feed is None:
                 made[vertex] = self._others[vertex].run(inputs)
             elif vertex not in made:
-                rows = feed.finish(inputs) if last else feed.push(inputs, tables, heard or {})
+                rows = feed.finish(inputs) if last else feed.push(inputs, tables, heard)
                 made.update(zip(feed.vertices, rows, strict=True))
         return {query: made[vertex] for query, vertex in self.results.items() if vertex in made}
+
+    def _move_time(self, tables: Tables, last: bool, heard: Heard, newest: Heard | None) -> tuple[Tables, Heard]:
+        """What is pushed, with the events that are stamped, and how far time has come on streams that say nothing."""
+        if self.stamps.streams:
+            nothing = {name: empty_table(self._schemas[name]) for name in self.stamps.streams}
+            stamped = self.stamps.stamp(tables, nothing)
+            tables = {**tables, **stamped}
+            heard = {**heard, **dict.fromkeys(stamped, self.stamps.last)}
+        if self.times.are_needed and not last:
+            heard = self.times.hear(tables, heard, newest)
+            tables = {**{name: empty_table(find_schema(self._schemas, name)) for name in heard}, **tables}
+        return tables, heard
 
     def _plan(self, pushed: frozenset[str]) -> list[str]:
         """The vertices that something new may come out of: how far time has come is known by events alone."""
@@ -159,11 +197,14 @@ class StreamHost:
         if vertex not in self.sources:
             return None
         name, columns = self.sources[vertex]
-        return tuple(self._schemas[name].get_field_index(column) for column in columns)
+        return tuple(find_schema(self._schemas, name).get_field_index(column) for column in columns)
 
     def list_engines(self) -> list[Feed]:
         """Each engine once."""
         return list(dict.fromkeys(self.feeds.values()))
+
+    def list_views(self) -> list[ViewFeed]:
+        return list(self._views_kept.values())
 
     def streams_of(self, query: str) -> frozenset[str]:
         return self._streams[self.results[query]]
@@ -177,6 +218,7 @@ class StreamHost:
         counted = [feed.counts.as_dict() for feed in self.list_engines()]
         total = Counts(**{name: sum(each[name] for each in counted) for name in Counts().as_dict()})
         total.unanswered = sum(each["unanswered"] for each in self.count_lookups().values())
+        total.streams = self.times.describe(self.list_engines())
         return total
 
     def count_lookups(self) -> dict[str, dict[str, int]]:
@@ -197,7 +239,17 @@ class StreamHost:
 
     def save_streams(self) -> SavedStreams | None:
         """What is known of the streams, for a snapshot; None: nothing."""
-        return None
+        known: dict[str, Any] = {"clocks": self.times.write_state()} if self.times.are_known else {}
+        if self.stamps.streams:
+            known["stamp"] = self.stamps.last
+        return SavedStreams(known, []) if known else None
+
+    def read_streams(self, saved: SavedState | None) -> None:
+        """Go on with what was known of the streams."""
+        known = {} if saved is None or saved.streams is None else saved.streams.header
+        if "clocks" in known:
+            self.times.read_state(known["clocks"])
+        self.stamps.last = max(self.stamps.last, known.get("stamp", self.stamps.last))
 
     def close(self) -> None:
         for _, lookup in self.opened.values():
@@ -211,7 +263,7 @@ class StreamHost:
         raise AssertionError(f"{vertex} runs by itself")
 
     def read_source(self, vertex: str, node: Source) -> pa.Schema:
-        known = self._schemas[node.name]
+        known = find_schema(self._schemas, node.name)
         columns = known.names if self._reads_whole else source_columns(self._graph, vertex, known.names)
         self.sources[vertex] = (node.name, columns)
         return pa.schema([known.field(column) for column in columns])
@@ -238,19 +290,34 @@ class StreamHost:
 
     def run_relational(self, vertex: str, node: PlanNode, inputs: list[pa.Schema]) -> pa.Schema:
         self._refuse_unsupported(vertex, node)
+        if is_view(node):
+            if not self._ends:
+                raise NotSupportedYet(
+                    "a join, grouping, sorting or subquery over rows that go on for ever, in a session",
+                    hint="give the stream a window: FROM s [ROWS 500]; or cep.open(..., emit='changes')",
+                )
+            return self._open_view(vertex, inputs, [False] * len(inputs), changes=False)
         self._others[vertex] = prepare_vertex(node, inputs)
         return self._others[vertex].schema
+
+    def _open_view(self, vertex: str, inputs: list[pa.Schema], changing: list[bool], changes: bool) -> pa.Schema:
+        from cepheid.execution.embedded.view_feed import ViewFeed
+
+        feed = ViewFeed(self._graph, vertex, inputs, changing, changes)
+        saved = self._saved.get(vertex)
+        if saved is not None:
+            feed.read_state(saved.header, saved.parts)
+        self.feeds[vertex] = self._views_kept[vertex] = feed
+        return feed.schemas[0]
 
     def _refuse_unsupported(self, vertex: str, node: PlanNode) -> None:
         """What a continuous query cannot do yet is refused by name."""
         if not isinstance(node, Relation):
             return
         graph = self._graph
-        is_under = any(isinstance(graph.vertices[name], EngineNode) for name in graph.reach(vertex, graph.outputs))
-        if is_under or not is_row_wise_query(node.query, node.inputs):
-            side = "under a pattern or window" if is_under else "over rows that go on for ever"
+        if any(isinstance(graph.vertices[name], EngineNode) for name in graph.reach(vertex, graph.outputs)):
             raise NotSupportedYet(
-                f"a join, grouping, sorting or subquery {side} in a continuous query",
+                "a join, grouping, sorting or subquery under a pattern or window in a continuous query",
                 hint="give the stream a window: FROM s [ROWS 500], FROM s [RANGE 1 HOUR]; columns, expressions, WHERE "
                 "and UNION ALL need none",
             )
@@ -260,7 +327,8 @@ def find_states(placed: PlacedGraph, saved: SavedState | None) -> dict[str, Save
     """By vertex: the state of the engine that it ran in when the snapshot was taken."""
     if saved is None:
         return {}
-    found = {vertex: saved.find(placed.graph.digests[vertex]) for vertex in placed.at_engines()}
+    stateful = [*placed.at_engines(), *find_views(placed.graph)]
+    found = {vertex: saved.find(placed.graph.digests[vertex]) for vertex in stateful}
     return {vertex: saved.engines[number] for vertex, number in found.items() if number is not None}
 
 
@@ -288,6 +356,8 @@ def prepare_table_join(node: TableJoin, schema: pa.Schema, lookup: Lookup) -> Pr
 
 def _stack_tables(tables: list[pa.Table]) -> pa.Table:
     """All rows under one another; of columns that have one name and no common type, the first is kept."""
+    if not tables:
+        return pa.table({})
     stacked = tables[0]
     for table in tables[1:]:
         fitting = [name for name in table.column_names if _can_stack(stacked.schema, table.schema, name)]

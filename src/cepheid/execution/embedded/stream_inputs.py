@@ -33,8 +33,12 @@ class StreamInputs:
                 known = ", ".join(self.schemas) or "none"
                 raise InvalidInput(f'the query has no stream "{name}"', hint=f"its streams: {known}")
 
-    def read_nothing(self) -> dict[str, pa.Table]:
-        return {name: empty_table(schema) for name, schema in self.schemas.items()}
+    def read_nothing(self, stream: str | None = None) -> dict[str, pa.Table]:
+        """No events, of every stream or of one."""
+        if stream is not None:
+            self.check([stream])
+        names = self.schemas if stream is None else [stream]
+        return {name: empty_table(self.schemas[name]) for name in names}
 
     def _read_batch(self, name: str, batch: Any) -> pa.Table:
         schema = self.schemas[name]

@@ -18,7 +18,6 @@ from cepheid.kernel.compiled.row_lane import MOST_ROWS, RowLane
 from cepheid.kernel.compiled.row_pattern import CompiledRowPattern
 from cepheid.kernel.compiled.sequence import CompiledSequence
 from cepheid.kernel.compiled.sequence_lane import SequenceLane
-from cepheid.kernel.compiled.sequence_pool import RunPool
 
 
 class PatternLane:
@@ -86,10 +85,10 @@ def open_pattern_lane(operator: PatternOperator, layout: pa.Schema) -> PatternLa
     keys = KeyNumbers(columns, operator.key_index, numbers, skips_null=isinstance(node, Sequence))
     kernel: SequenceLane | RowLane
     if isinstance(matcher, CompiledSequence):
-        if isinstance(matcher.matcher, RunPool) and matcher.matcher.has_aggregates:
+        if not matcher.has_lane:
             return None
         kernel = SequenceLane(matcher, operator.interner, numbers, many="_stream" in layout.names)
-    elif isinstance(matcher, CompiledRowPattern) and not matcher.asks_host:
+    elif isinstance(matcher, CompiledRowPattern) and matcher.has_lane:
         kernel = RowLane(matcher, operator.interner, numbers, _tabulate_plain(node))
     else:
         return None

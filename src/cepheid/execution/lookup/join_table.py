@@ -22,7 +22,9 @@ def open_lookup(node: TableJoin, table: object) -> Lookup:
     if isinstance(table, Table):
         return open_memory_table(table, node.keys, node.table)
     if isinstance(table, Database):
-        return DatabaseTable(table, node.keys, columns=[cell.column for cell in node.cells if cell.input == 1])
+        columns = [cell.column for cell in node.cells if cell.input == 1]
+        extra = [] if node.latest is None or node.latest in columns else [node.latest]
+        return DatabaseTable(table, node.keys, columns=[*columns, *extra])
     raise InvalidInput(
         f'"{node.table}" is a {type(table).__name__}, not a table', hint="give cep.Table or cep.Database"
     )
@@ -31,7 +33,7 @@ def open_lookup(node: TableJoin, table: object) -> Lookup:
 def join_table(node: TableJoin, batch: pa.Table, lookup: Lookup) -> pa.Table:
     """The cells of all pairs, in the order of events."""
     keys = [f"_key{number}" for number in range(len(node.keys))]
-    events, found = enrich(batch, keys, lookup, node.kind, fits=_make_fits(node, batch))
+    events, found = enrich(batch, keys, lookup, node.kind, fits=_make_fits(node, batch), latest=node.latest)
     whole = len(events) == len(batch) and bool((events == np.arange(len(batch))).all())
     left = batch if whole else batch.take(pa.array(events))
     columns = [left.column(cell.column) if cell.input == 0 else found.column(cell.column) for cell in node.cells]

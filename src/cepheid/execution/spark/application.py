@@ -27,17 +27,20 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 from cepheid.application import Application, ApplicationQuery, ApplicationSource
 from cepheid.errors import CepheidError, InvalidInput, RunFailed
 from cepheid.execution.file_names import is_path, locate_path
+from cepheid.execution.sinks.declared_rows import check_declared
 from cepheid.execution.sinks.terminal import LINES
 from cepheid.execution.spark.application_tables import open_tables
 from cepheid.execution.spark.batch_progress import ROWS, BatchProgress, ProgressReader
 from cepheid.execution.spark.host import read_inputs, run_on_spark
 from cepheid.execution.spark.run_failures import find_reason, read_java_text, tell_failure
+from cepheid.execution.spark.schemas import arrow_schema
 from cepheid.execution.spark.session import build_session
 from cepheid.execution.spark.sinks.attach import AttachedSink
 from cepheid.execution.spark.sinks.kinds import open_spark_sink
 from cepheid.execution.spark.sinks.terminal import CONSOLE
 from cepheid.execution.spark.sources.kinds import open_stream
 from cepheid.execution.spark.sources.source import OpenStream
+from cepheid.language.parsing.written_text import dialect_of, plan_dialect
 from cepheid.lookups import Database
 from cepheid.settings import Settings
 
@@ -169,7 +172,9 @@ def start_application(spark: SparkSession, application: Application, options: Ru
     folder = application.path.parent
     streams = {name: _open_source(spark, source, folder) for name, source in application.sources.items()}
     frames = {name: stream.rows for name, stream in streams.items()} | open_tables(spark, application)
-    answers = {name: _make_rows(query, frames) for name, query in application.queries.items()}
+    idle_after = {name: each.idle_after for name, each in application.sources.items() if each.idle_after}
+    settings = Settings(idle_after=idle_after or None)
+    answers = {name: _make_rows(query, frames, settings) for name, query in application.queries.items()}
     started: list[RunningQuery] = []
     try:
         for name, query in application.queries.items():
@@ -212,9 +217,14 @@ def _find_unsafe(streams: Mapping[str, OpenStream]) -> list[str]:
     return [name for name, stream in streams.items() if not stream.is_replayable]
 
 
-def _make_rows(query: ApplicationQuery, frames: Mapping[str, DataFrame]) -> DataFrame:
+def _make_rows(query: ApplicationQuery, frames: Mapping[str, DataFrame], settings: Settings) -> DataFrame:
     try:
-        return run_on_spark(query.text, read_inputs(frames, {}), Settings())
+        given = read_inputs(frames, {}, plan_dialect(dialect_of(query.text), "spark"))
+        rows = run_on_spark(query.text, given, settings)
+        if query.rows is None:
+            return rows
+        check_declared(query.name, arrow_schema(rows), query.rows)
+        return rows.toDF(*query.rows.names)
     except CepheidError as problem:
         problem.origin = query.origin
         raise

@@ -13,11 +13,14 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from cepheid.errors import NotSupportedYet
+from cepheid.execution.embedded.relations import run_relational
 from cepheid.execution.engine import Engine
+from cepheid.execution.views.find_views import is_view
 from cepheid.graph.node import EngineNode, PlanNode
 from cepheid.graph.operators import Filter, Project, Relation, Source, TableJoin
 from cepheid.graph.query_graph import QueryGraph
 from cepheid.language.expressions.worker_sql import HINT, check_worker_sql, type_in_worker
+from cepheid.language.views.portable_view import check_portable_view
 
 WHERE = "a window or pattern over the rows of another"
 
@@ -46,6 +49,9 @@ def _check_vertex(node: PlanNode, inputs: list[pa.Schema], schemas: Mapping[str,
             for _, value in columns:
                 check_worker_sql(value, inputs[0], WHERE, ansi)
             return pa.schema([(name, type_in_worker(value, inputs[0], ansi)) for name, value in columns])
+        case Relation(query=query) if is_view(node):
+            check_portable_view(query)
+            return run_relational(node, [schema.empty_table() for schema in inputs]).schema
         case Relation() | TableJoin():
             raise NotSupportedYet(f"a {type(node).__name__.lower()} below {WHERE} on Spark", hint=HINT)
         case EngineNode():

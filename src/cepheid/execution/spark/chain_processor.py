@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
@@ -35,8 +35,11 @@ from cepheid.execution.spark.processor import (
     timer_of_waiting,
 )
 from cepheid.execution.spark.stage_record import StageRecord, check_stages, read_stage
+from cepheid.execution.user_functions import register_functions
 from cepheid.placement.placed_graph import PlacedGraph
-from cepheid.settings import Settings
+from cepheid.processing_time import base_name
+from cepheid.settings import EmitName, Settings
+from cepheid.user_functions import Function
 
 PIECE = 1 << 20  # bytes: Spark hands over values of about this size quickest
 MOST_CACHED = 128
@@ -47,8 +50,8 @@ _queries: dict[str, ContinuousQuery] = {}  # by version
 @dataclass(frozen=True)
 class ChainTask:
     """What the worker is told: the placed graph, the schemas of its streams by name and what orders each, how late
-    events may come, what
-    the checkpoint keeps of it, and how it knows the time."""
+    events may come, what the checkpoint keeps of it, how it knows the time, by stream after how many microseconds
+    it is idle, what comes out, and the functions of the user that it calls."""
 
     placed: PlacedGraph
     schemas: Mapping[str, pa.Schema]
@@ -56,9 +59,15 @@ class ChainTask:
     record: StageRecord
     times: list[str]
     clock: Clock
+    idle_after_us: Mapping[str, int] = field(default_factory=dict)
+    emit: EmitName = "final"
+    functions: Mapping[str, Function] = field(default_factory=dict)
 
     def open_query(self, snapshot: bytes | None = None) -> ContinuousQuery:
-        settings = Settings(lateness=timedelta(microseconds=self.lateness_us))
+        register_functions(self.functions)
+        idle_after = {name: timedelta(microseconds=span) for name, span in self.idle_after_us.items()}
+        lateness = timedelta(microseconds=self.lateness_us)
+        settings = Settings(lateness=lateness, idle_after=idle_after or None, emit=self.emit)
         return ContinuousQuery(self.placed, self.schemas, settings, snapshot)
 
     def hear(self, newest: list[int], watermark_ms: int) -> dict[str, int]:
@@ -66,7 +75,10 @@ class ChainTask:
         if self.clock is Clock.WATERMARK:
             newest = [BEGINNING] * len(newest)
         watermark = read_horizon(watermark_ms)
-        told = zip(self.schemas, newest, strict=True)
+        named = list(zip(self.schemas, newest, strict=True))
+        batch = max((time for name, time in named if base_name(name)), default=BEGINNING)
+        # of stamped streams, how far one has come, all have
+        told = [(name, max(batch, time) if base_name(name) else time) for name, time in named]
         return {name: max(watermark, time - self.lateness_us if time > BEGINNING else time) for name, time in told}
 
 
@@ -106,7 +118,8 @@ class ChainProcessor(StatefulProcessor):
         query, stored = self._load()
         before = query.counts.as_dict()
         heard = self._task.hear(newest, timer_values.getCurrentWatermarkInMs())
-        cells = query.push_heard(dict(zip(self._task.schemas, tables, strict=True)), heard)
+        spoken = dict(zip(self._task.schemas, newest, strict=True))
+        cells = query.push_heard(dict(zip(self._task.schemas, tables, strict=True)), heard, spoken)
         self._keep_late(query)
         self._save(query, stored, timer_values)
         after = query.counts.as_dict()

@@ -20,12 +20,14 @@ from cepheid.errors import NotSupportedYet
 from cepheid.execution.spark.chain_meaning import check_chain, spark_is_ansi
 from cepheid.execution.spark.chain_processor import ChainProcessor, ChainTask
 from cepheid.execution.spark.clock import Clock, find_clock
-from cepheid.execution.spark.direct_ingest import DirectInput, find_direct_stream, make_reader
+from cepheid.execution.spark.direct_ingest import DirectInput, DirectStream, find_direct_stream, make_reader
 from cepheid.execution.spark.engine_stage import Stage, record_stage, run_stateful, union_all, with_watermark
 from cepheid.execution.spark.envelopes import ENVELOPE_SCHEMA, Packing, make_packer
+from cepheid.execution.spark.idle_inputs import check_clock
 from cepheid.execution.spark.schemas import arrow_schema, number_columns, quote_name
 from cepheid.execution.spark.stage_program import StageProgram, take_below, write_program
 from cepheid.execution.spark.watermarks import read_delay
+from cepheid.execution.user_functions import list_functions
 from cepheid.graph.column_origin import trace_columns
 from cepheid.graph.node import EngineNode
 from cepheid.graph.operators import Sink, Source
@@ -67,13 +69,18 @@ def plan_chain(
     }
     check_chain(lower, schemas, spark_is_ansi(frames))
     keys = find_chain_keys(lower, vertex, schemas).columns
-    lateness_us = max(read_delay(frames[name], column) for name, column in times.items())
+    lateness_us = max((read_delay(frames[name], column) for name, column in times.items() if column), default=0)
     groups = settings.key_groups if keys else 1
     if clock is None:
-        through_jvm = [frames[name] for name in times if find_direct_stream(frames[name]) is None]
+        through_jvm = [frames[name] for name, time in times.items() if _find_direct(frames[name], time) is None]
         clock = find_clock([frames[name] for name in times], through_jvm)
     placed, record = place_by_nature(lower, SPARK_STREAMS.native), record_stage(graph, vertex, groups, session)
-    task = ChainTask(placed, schemas, lateness_us, record, list(times.values()), clock)
+    idle_after_us = settings.idle_after_us(times)
+    check_clock(idle_after_us, clock)
+    own = list_functions(repr(list(lower.vertices.values())))
+    task = ChainTask(
+        placed, schemas, lateness_us, record, list(times.values()), clock, idle_after_us, settings.emit, own
+    )
     return Chain(task, groups, read, {name: tuple(keys.get(name, ())) for name in times})
 
 
@@ -85,7 +92,7 @@ def run_chain_on_stream(
     task, packed = chain.task, []
     for port, (name, time) in enumerate(zip(chain.read, task.times, strict=True)):
         how = Packing(port, chain.keys[name], chain.groups, time)
-        stream = find_direct_stream(frames[name])
+        stream = _find_direct(frames[name], time)
         if stream is None:
             picked = number_columns(frames[name].select(*map(quote_name, chain.read[name])))
             envelopes = picked.mapInArrow(make_packer(how, task.schemas[name]), ENVELOPE_SCHEMA)
@@ -100,6 +107,11 @@ def run_chain_on_stream(
     return run_stateful(union_all(packed), ChainProcessor(task), stage)
 
 
+def _find_direct(frame: DataFrame, time: str) -> DirectStream | None:
+    """How workers read the stream themselves, if they can; what has no time comes through Spark."""
+    return find_direct_stream(frame) if time else None
+
+
 def _take_below(graph: QueryGraph, vertex: str) -> QueryGraph:
     """A vertex and what feeds it, as a query of its own."""
     lower, _ = take_below(graph, vertex).add(Sink(), [vertex])
@@ -107,13 +119,12 @@ def _take_below(graph: QueryGraph, vertex: str) -> QueryGraph:
 
 
 def _find_times(graph: QueryGraph) -> dict[str, str]:
-    """The streams, each with the column that orders it."""
+    """The streams, each with the column that orders it; empty: only views read it, which need no order."""
     times: dict[str, str] = {}
     for vertex, node in graph.vertices.items():
-        below = [graph.vertices[name] for name in graph.reach(vertex, graph.inputs) if name != vertex]
-        if not isinstance(node, EngineNode) or any(isinstance(other, EngineNode) for other in below):
-            continue
-        for feed in graph.inputs(vertex):
+        for feed in graph.inputs(vertex) if isinstance(node, EngineNode) else ():
+            if any(isinstance(graph.vertices[name], EngineNode) for name in graph.reach(feed, graph.inputs)):
+                continue  # rows of another
             origins = trace_columns(graph, feed, "_time")
             if origins is None or any(times.setdefault(source.name, time) != time for source, time in origins):
                 raise NotSupportedYet(
@@ -121,9 +132,8 @@ def _find_times(graph: QueryGraph) -> dict[str, str]:
                     "by different columns",
                     hint="write the rows of the first to a sink, and run the second on that",
                 )
-    streams = {node.name for node in graph.vertices.values() if isinstance(node, Source)}
-    assert streams == set(times), "every stream is read by a stateful vertex"
-    return times
+    streams = [node.name for node in graph.vertices.values() if isinstance(node, Source)]
+    return {name: times.get(name, "") for name in dict.fromkeys([*times, *streams])}
 
 
 def _columns_read(graph: QueryGraph, stream: str, known: list[str]) -> list[str]:

@@ -29,6 +29,7 @@ from cepheid.execution.spark.clock import Clock, find_clock
 from cepheid.execution.spark.direct_ingest import DirectInput, find_direct_input, make_reader
 from cepheid.execution.spark.engine_warm_up import ensure_engine
 from cepheid.execution.spark.envelopes import ENVELOPE_SCHEMA, Packing, make_packer, open_envelopes
+from cepheid.execution.spark.idle_inputs import check_clock, find_idle_inputs, find_stamped_inputs
 from cepheid.execution.spark.plain_errors import TellPlainly
 from cepheid.execution.spark.processor import COUNTED, OUTPUT_SCHEMA, EngineProcessor, EngineTask
 from cepheid.execution.spark.query_start import mark_stage, watch_starts
@@ -38,6 +39,7 @@ from cepheid.execution.spark.stage_program import StageProgram, take_below, writ
 from cepheid.execution.spark.stage_record import StageRecord
 from cepheid.execution.spark.watermarks import WATERMARK, read_delay
 from cepheid.execution.spark.worker_python import check_driver_python, runs_here
+from cepheid.execution.user_functions import list_functions, register_functions
 from cepheid.graph.column_origin import find_settled_times, name_columns
 from cepheid.graph.node import EngineNode
 from cepheid.graph.query_graph import QueryGraph
@@ -104,8 +106,10 @@ def with_watermark(envelopes: DataFrame, delay_us: int) -> DataFrame:
 
 def _make_runner(node: EngineNode, schemas: list[pa.Schema], cells: pa.Schema) -> Callable[[pa.Table], pa.Table]:
     """A function for applyInArrow: all envelopes of one key group in, cells out."""
+    own = list_functions(repr(node))
 
     def run(envelopes: pa.Table) -> pa.Table:
+        register_functions(own)
         tables = open_envelopes(
             envelopes.column("port").to_pylist(),
             envelopes.column("sequence").to_pylist(),
@@ -153,7 +157,12 @@ def run_engines_on_stream(
     program = StageProgram("engine", take_below(graph, vertex), vertex, by_number, tuple(delays_us), int(clock))
     stage = Stage(vertex, record_stage(graph, vertex, groups, session), clock, cells, write_program(program))
     identity = identify_engine(graph, [vertex])
-    task = EngineTask(node, schemas, delays_us, identity, name_columns(graph, vertex), stage.record, clock)
+    idle_after_us = find_idle_inputs(graph, vertex, settings)
+    check_clock(idle_after_us, clock)
+    names = name_columns(graph, vertex)
+    own = list_functions(repr(node))
+    stamped = find_stamped_inputs(graph, vertex)
+    task = EngineTask(node, schemas, delays_us, identity, names, stage.record, clock, idle_after_us, stamped, own)
     settled = {name: max(delays_us) // 1000 for name in find_settled_times(graph, vertex)}
     return run_stateful(packed, EngineProcessor(task), stage, settled)
 

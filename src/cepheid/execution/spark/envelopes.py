@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 from pyspark import TaskContext
 
-from cepheid.event_time import find_span, newest_time
+from cepheid.event_time import BEGINNING, find_span, newest_time
 from cepheid.execution.spark.handoff import read_payload, remove_earlier, write_payload
 from cepheid.execution.spark.key_groups import choose_labels, share_groups
 from cepheid.execution.spark.plain_errors import TellPlainly
@@ -33,8 +33,8 @@ Packer = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 @dataclass(frozen=True, slots=True)
 class Packing:
     """How events of an input go into envelopes.  keys: the columns that tell the key group, of which there are
-    `groups`; time: the one that tells how far time has come.  whole: of a table, where each group is a share; else of a
-    stream, which has as many shares as Spark has partitions of state."""
+    `groups`; time: the one that tells how far time has come, empty if none does.  whole: of a table, where each group
+    is a share; else of a stream, which has as many shares as Spark has partitions of state."""
 
     port: int
     keys: tuple[str, ...]
@@ -61,7 +61,8 @@ def make_packer(how: Packing, schema: pa.Schema) -> Packer:
         with TellPlainly():
             for place, table in enumerate(gather_batches(batches), first_sequence()):
                 events = table.rename_columns(schema.names).cast(schema)
-                yield pack_table(events, how, place, newest_time(events.column(how.time)))
+                newest = newest_time(events.column(how.time)) if how.time else BEGINNING
+                yield pack_table(events, how, place, newest)
 
     return pack
 
@@ -150,7 +151,7 @@ def _line_up(tasks: dict[int, list[tuple[int, pa.Table]]], schema: pa.Schema, ti
 def _put_in_order(tables: list[pa.Table], time: str) -> list[pa.Table]:
     """Files that follow each other in time are read by tasks that need not; put right whole, they need no sorting.
     Tables whose times overlap stay as they are: events of one time keep the order in which they came."""
-    spans = [find_span(table.column(time)) for table in tables] if len(tables) > 1 else []
+    spans = [find_span(table.column(time)) for table in tables] if time and len(tables) > 1 else []
     order = sorted(range(len(spans)), key=spans.__getitem__)
     apart = all(spans[before][1] < spans[after][0] for before, after in pairwise(order))
     return [tables[place] for place in order] if spans and apart else tables

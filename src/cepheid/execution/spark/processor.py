@@ -12,8 +12,8 @@ this machine where they are (segment_cache.py).
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import pandas as pd
@@ -28,11 +28,14 @@ from cepheid.execution.engine_identity import EngineIdentity
 from cepheid.execution.spark.clock import Clock
 from cepheid.execution.spark.engine_warm_up import ensure_engine
 from cepheid.execution.spark.envelopes import open_envelopes
+from cepheid.execution.spark.idle_inputs import follow_batch, follow_others
 from cepheid.execution.spark.plain_errors import TellPlainly
 from cepheid.execution.spark.segment_cache import SegmentCache
 from cepheid.execution.spark.stage_record import StageRecord, check_stages, read_stage
 from cepheid.execution.state_segments import StoredState, load_state, plan_change
+from cepheid.execution.user_functions import register_functions
 from cepheid.graph.node import EngineNode
+from cepheid.user_functions import Function
 
 COUNTED = ("events", "rejected", "late", "rows", "dropped")
 OUTPUT_SCHEMA = ", ".join([*(f"{name} long" for name in COUNTED), "payload binary"])
@@ -46,7 +49,8 @@ _engines: dict[tuple[str, int], tuple[str, Engine, StoredState]] = {}
 @dataclass(frozen=True)
 class EngineTask:
     """What the workers are told: the vertex, its inputs and their delays, under what its state is kept, what users call
-    its columns, what the checkpoint keeps of it, and how it knows the time."""
+    its columns, what the checkpoint keeps of it, how it knows the time, and by input after how many microseconds it is
+    idle."""
 
     node: EngineNode
     schemas: list[pa.Schema]
@@ -55,8 +59,13 @@ class EngineTask:
     names: dict[str, str]
     record: StageRecord
     clock: Clock
+    idle_after_us: Mapping[int, int] = field(default_factory=dict)
+
+    stamped: list[int] = field(default_factory=list)  # inputs that are ordered by processing time
+    functions: Mapping[str, Function] = field(default_factory=dict)  # of the user, that its conditions call
 
     def make_engine(self) -> Engine:
+        register_functions(self.functions)
         return Engine([self.node], self.schemas, identity=self.identity, delays_us=self.delays_us)
 
 
@@ -123,9 +132,15 @@ class EngineProcessor(StatefulProcessor):
         before = engine.counts.as_dict()
         for port, time in enumerate(newest):
             engine.gate.see(port, [time])
-        (cells,) = engine.push(tables, read_horizon(timer_values.getCurrentWatermarkInMs()))
+        task, watermark = self._task, read_horizon(timer_values.getCurrentWatermarkInMs())
+        follow_batch(engine, task.stamped, newest)
+        known: dict[str, Any] = {}  # of the time, beyond what the engine keeps
+        if task.idle_after_us:
+            given = engine, task.idle_after_us, task.delays_us
+            known["clocks"] = follow_others(*given, header.get("clocks"), newest, watermark)
+        (cells,) = engine.push(tables, watermark)
         self._keep_late(engine)
-        self._save(share, engine, stored, header.get("timer"), timer_values)
+        self._save(share, engine, stored, {**known, "timer": header.get("timer")}, timer_values)
         after = engine.counts.as_dict()
         changes = {name: [after[name] - before[name]] for name in COUNTED}
         payload = write_table(cells) if len(cells) else None
@@ -156,10 +171,12 @@ class EngineProcessor(StatefulProcessor):
             near.write(number, stamp, found)
         return found
 
-    def _save(self, share: int, engine: Engine, stored: StoredState, old_timer: int | None, timer_values: Any) -> None:
+    def _save(self, share: int, engine: Engine, stored: StoredState, known: dict[str, Any], timer_values: Any) -> None:
+        """known: what goes into the header; the timer that was set before is in it."""
+        old_timer = known["timer"]
         timer = timer_of_waiting(self._task.clock, timer_values) if engine.is_waiting() else None
         version = uuid.uuid4().hex
-        extra = {"version": version, "timer": timer, "stage": self._task.record.as_dict()}
+        extra = {**known, "version": version, "timer": timer, "stage": self._task.record.as_dict()}
         change, stored = plan_change(engine, stored, extra)
         near = SegmentCache(self._digest, share)
         for number, blob in change.puts.items():

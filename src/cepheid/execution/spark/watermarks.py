@@ -11,8 +11,9 @@ from pyspark.sql.types import DataType, TimestampNTZType, TimestampType
 from cepheid.errors import InvalidInput, InvalidOrder, NotSupportedYet
 from cepheid.event_time import in_microseconds
 from cepheid.execution.spark.schemas import quote_name
-from cepheid.graph.column_origin import trace_columns
+from cepheid.graph.row_times import StreamTime, trace_times
 from cepheid.placement.placed_graph import PlacedGraph
+from cepheid.processing_time import base_name
 from cepheid.settings import Settings
 
 WATERMARK = "spark.watermarkDelayMs"
@@ -60,23 +61,24 @@ def add_watermarks(placed: PlacedGraph, frames: Mapping[str, DataFrame], setting
     """The streams with a watermark made of the lateness, put on the producer: filters must not stop time."""
     watched, graph, chained = dict(frames), placed.graph, placed.chained()
     for vertex in placed.at_engines():
-        if settings.lateness is None or vertex in chained:
+        if settings.lateness is None:
             continue
         for layout in graph.inputs(vertex):
-            origins = trace_columns(graph, layout, "_time")
-            if origins is None:
+            times = trace_times(graph, layout, "_time")
+            if times is None and vertex not in chained:
                 raise NotSupportedYet(
                     "lateness for a stream behind a subquery", hint="use withWatermark on the DataFrame"
                 )
-            for source, column in origins:
-                frame = watched[source.name]
-                metadata = frame.schema[column].metadata or {}
-                if WATERMARK in (frames[source.name].schema[column].metadata or {}):
+            for time in [time for time in times or () if isinstance(time, StreamTime)]:  # not of rows of others
+                frame = watched[time.stream]
+                if base_name(time.stream) is not None:
+                    continue  # its stamps are never late
+                if WATERMARK in (frames[time.stream].schema[time.column].metadata or {}):
                     raise InvalidInput(
-                        f'stream "{source.name}" has a watermark and lateness was given too', hint="use one of the two"
+                        f'stream "{time.stream}" has a watermark and lateness was given too', hint="use one of the two"
                     )
-                if frame.isStreaming and WATERMARK not in metadata:
-                    _check_event_time(frame.schema[column].dataType)
+                if frame.isStreaming and WATERMARK not in (frame.schema[time.column].metadata or {}):
+                    _check_event_time(frame.schema[time.column].dataType)
                     delay = f"{in_microseconds(settings.lateness)} microseconds"
-                    watched[source.name] = frame.withWatermark(column, delay)
+                    watched[time.stream] = frame.withWatermark(time.column, delay)
     return watched

@@ -4,6 +4,7 @@ from cepheid.graph.node import PlanNode
 from cepheid.graph.operators.changes import Changes
 from cepheid.graph.operators.filter import Filter
 from cepheid.graph.operators.host_window import HostWindow
+from cepheid.graph.operators.over_rows import OverRows
 from cepheid.graph.operators.project import Project
 from cepheid.graph.operators.relation import Relation
 from cepheid.graph.operators.row_pattern import RowPattern
@@ -24,6 +25,7 @@ NODE_TYPES: tuple[type[PlanNode], ...] = (
     Sequence,
     WindowAggregate,
     WindowJoin,
+    OverRows,
     TableJoin,
     Union,
     HostWindow,
@@ -36,6 +38,7 @@ __all__ = [
     "Changes",
     "Filter",
     "HostWindow",
+    "OverRows",
     "Project",
     "Relation",
     "RowPattern",

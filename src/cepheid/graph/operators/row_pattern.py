@@ -15,14 +15,18 @@ from cepheid.graph.predicate import Predicate, answer_columns, read_by_predicate
 from cepheid.kernel.expression import (
     CURRENT,
     Aggregate,
+    HostAggregate,
+    HostCall,
     MatchNumber,
     Position,
     list_columns,
     list_facts,
     list_host_columns,
+    reads_match_number,
     show_aggregate,
     show_cell,
     show_expression,
+    show_row_aggregate,
 )
 from cepheid.kernel.pattern import RowPatternProgram, show_pattern
 
@@ -32,22 +36,38 @@ class OutputCell:
     """One value handed out per row of output.
 
     A column of the row itself (`row`: of the first event, for one row per match), or at a position; an aggregate
-    over events of the match; the name of the variable (`classifier`) at a position; the number of the match, null
-    where there is none; or whether it is a partial match whose time ran out (`timed_out`).
+    over events of the match (`row_aggregate`: one that the kernel leaves to others); the name of the variable
+    (`classifier`) at a position; the number of the match, null where there is none; or whether it is a partial
+    match whose time ran out (`timed_out`); or the time at which the match was complete (`moment`).
     `final`: seen from the end of the match, not from the row itself (ALL ROWS PER MATCH).
     """
 
     name: str
-    kind: Literal["row", "navigate", "aggregate", "classifier", "match_number", "timed_out"] = "navigate"
+    kind: Literal[
+        "row", "navigate", "aggregate", "row_aggregate", "classifier", "match_number", "timed_out", "moment"
+    ] = "navigate"
     column: str | None = None
     position: Position = CURRENT
     aggregate: Aggregate | None = None
+    of_rows: HostAggregate | None = None
     final: bool = False
 
     def read_columns(self) -> list[str]:
         """The input columns that it reads."""
-        inside = (self.aggregate.column, self.aggregate.by) if self.aggregate is not None else ()
+        inside: list[str | None] = []
+        if self.aggregate is not None:
+            inside = [self.aggregate.column, self.aggregate.by]
+        if self.of_rows is not None:
+            inside = [*self.of_rows.read_columns()]
         return [column for column in (self.column, *inside) if column is not None]
+
+    def tells_number(self) -> bool:
+        return self.kind == "match_number" or (
+            self.of_rows is not None and self.of_rows.reads_of_match("_match_number")
+        )
+
+    def tells_variables(self) -> bool:
+        return self.kind == "classifier" or (self.of_rows is not None and self.of_rows.reads_of_match("_classifier"))
 
     def show(self) -> str:
         match self.kind:
@@ -58,8 +78,13 @@ class OutputCell:
             case "aggregate":
                 assert self.aggregate is not None, "an aggregate cell has an aggregate"
                 shown = show_aggregate(self.aggregate)
+            case "row_aggregate":
+                assert self.of_rows is not None, "it has an aggregate over rows"
+                shown = show_row_aggregate(self.of_rows)
             case "classifier":
                 shown = show_cell("CLASSIFIER()", self.position)
+            case "moment":
+                shown = "MATCH_TIME()"
             case _:
                 shown = f"{self.kind.upper()}()"
         return f"{'FINAL ' if self.final else ''}{shown} AS {self.name}"
@@ -110,6 +135,7 @@ class RowPattern(EngineNode):
             shown.append("timeouts")
         if program.frame is not None:
             following = "all" if program.frame.following is None else program.frame.following
+            following = program.frame.column or following
             shown.append(f"frame=({'seek' if program.frame.seek else 'initial'}, following={following})")
         shown += [predicate.show() for predicate in self.predicates]
         return [*shown, f"cells=[{', '.join(cell.show() for cell in self.cells)}]"]
@@ -117,6 +143,8 @@ class RowPattern(EngineNode):
     def condition_columns(self) -> list[str]:
         """The input columns that conditions read; answers of predicates are no input columns."""
         found = dict.fromkeys(column for _, condition in self.program.conditions for column in list_columns(condition))
+        if self.program.frame is not None and self.program.frame.column is not None:
+            found |= {self.program.frame.column: None}
         return [column for column in found if column not in answer_columns(self.predicates)]
 
     def read_columns(self) -> list[str]:
@@ -137,4 +165,7 @@ class RowPattern(EngineNode):
     def is_numbered(self) -> bool:
         """Do rows or conditions tell the number of the match?"""
         facts = [fact for _, condition in self.program.conditions for fact in list_facts(condition)]
-        return any(cell.kind == "match_number" for cell in self.cells) or MatchNumber() in facts
+        told = any(cell.tells_number() for cell in self.cells)
+        return told or any(
+            isinstance(fact, MatchNumber) or (isinstance(fact, HostCall) and reads_match_number(fact)) for fact in facts
+        )

@@ -20,7 +20,7 @@ from cepheid.kernel.pattern import Absent, AnyOrder, Choice, SequenceItem, Seque
 @plan_node
 class Sequence(EngineNode):
     """`keys`: how many columns all events of a sequence must agree on; `predicates`: conditions in Python; `streams`:
-    what users call the inputs."""
+    what users call the inputs; `written`: the items of a SEQ whose steps say how they follow one another."""
 
     implementation: ClassVar[str] = "sequence"
 
@@ -30,6 +30,11 @@ class Sequence(EngineNode):
     order: int = 1
     predicates: tuple[Predicate, ...] = ()
     streams: tuple[str, ...] = field(default=(), compare=False)
+    written: str = field(default="", compare=False)
+
+    def show_items(self) -> str:
+        """The items as they are written."""
+        return self.written or ", ".join(show_item(item, self.streams) for item in self.program.items)
 
     def classification(self) -> Classification:
         many = len({term.stream for term in self.program.terms}) > 1
@@ -51,7 +56,7 @@ class Sequence(EngineNode):
 
     def parameters(self) -> list[str]:
         program = self.program
-        shown = [f"({', '.join(show_item(item, self.streams) for item in program.items)})"]
+        shown = [f"({self.show_items()})"]
         shown += [
             f"{term.variable}: {show_expression(term.condition)}"
             for term in program.terms
@@ -61,6 +66,10 @@ class Sequence(EngineNode):
         shown += [f"strategy={program.strategy}", f"keys={self.keys}"]
         if program.within is not None:
             shown.append(f"within={program.within / 1e6:g}s")
+        if program.flow is not None:
+            shown.append(f"{len(program.flow.places)} places")
+            if program.flow.begins != "always":
+                shown.append(f"begins {program.flow.begins}")
         if program.consume:
             shown.append("consume")
         if program.limit is not None:

@@ -17,7 +17,8 @@ from cepheid.scalars.value import Scalar
 @plan_node
 class TableJoin(PlanNode):
     """table: as the user calls it; keys: its columns that must equal `_key0`, ...; cells: input 0 is the stream, 1
-    the table; condition: over cells, what else is asked of a pair."""
+    the table; condition: over cells, what else is asked of a pair; latest: a time of the table; of the rows that an
+    event finds, only the latest one that is not behind the event's `_as_of` counts (of equal ones the last)."""
 
     implementation: ClassVar[str] = "table_join"
 
@@ -26,6 +27,7 @@ class TableJoin(PlanNode):
     keys: tuple[str, ...]
     cells: tuple[JoinCell, ...]
     condition: Scalar | None = None
+    latest: str | None = None
 
     def classification(self) -> Classification:
         return Classification(
@@ -34,7 +36,8 @@ class TableJoin(PlanNode):
 
     def reads(self, needed: Needed) -> Needed:  # noqa: ARG002
         keys = (f"_key{number}" for number in range(len(self.keys)))
-        return frozenset((*(cell.column for cell in self.cells if cell.input == 0), *keys))
+        moment = () if self.latest is None else ("_as_of",)
+        return frozenset((*(cell.column for cell in self.cells if cell.input == 0), *keys, *moment))
 
     def origin(self, column: str) -> Origin:
         cell = next(cell for cell in self.cells if cell.name == column)
@@ -50,4 +53,6 @@ class TableJoin(PlanNode):
         shown = [self.table, self.kind, f"keys=[{', '.join(self.keys)}]"]
         if self.condition is not None:
             shown.append(show_scalar(self.condition))
+        if self.latest is not None:
+            shown.append(f"latest {self.latest} <= _as_of")
         return [*shown, f"cells=[{', '.join(cell.name for cell in self.cells)}]"]

@@ -29,7 +29,8 @@ class JoinCell:
 @plan_node
 class WindowJoin(EngineNode):
     """condition: over cells, what is left of it besides the keys; parts: PARTITION BY columns of each input's
-    window; streams: what users call the inputs."""
+    window; parted_by_keys: these are the keys, so that each key counts its own events; streams: what users call the
+    inputs."""
 
     implementation: ClassVar[str] = "window_join"
 
@@ -39,6 +40,7 @@ class WindowJoin(EngineNode):
     parts: tuple[int, ...]
     condition: Scalar | None = None
     order: int = 1
+    parted_by_keys: bool = False
     streams: tuple[str, ...] = field(default=(), compare=False)
 
     def classification(self) -> Classification:
@@ -66,8 +68,10 @@ class WindowJoin(EngineNode):
 
     @property
     def split(self) -> int:
-        """A window that counts events must see all of them."""
-        counts = any(window.kind == "count" and window.size is not None for window in self.program.inputs)
+        """A window that counts events must see all of them, unless it counts those of a key."""
+        counts = not self.parted_by_keys and any(
+            window.kind == "count" and window.size is not None for window in self.program.inputs
+        )
         return 0 if counts else self.keys
 
     def part_columns(self) -> list[str]:

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from cepheid.kernel.columns import kind_of
 from cepheid.kernel.expression import Kind
+from cepheid.kernel.python_aggregate import PythonAggregate
 
 Place = Literal["window", "measures", "condition"]
 """condition: DEFINE, and WHERE of SEQ."""
@@ -23,21 +24,6 @@ KINDS: tuple[Kind, ...] = ("bool", "int", "float", "string", "time", "duration")
 NUMBERS: tuple[Kind, ...] = ("int", "float")
 WIDEST_DECIMAL = 38
 SUM_DIGITS = 10  # more than the values have: as in Spark SQL
-
-
-@dataclass(frozen=True, slots=True)
-class PythonAggregate:
-    """An aggregate of the user: with `remove` values leave one by one, with `merge` two states become one.
-
-    type: of its result.
-    """
-
-    init: Callable[[], Any]
-    add: Callable[[Any, Any], Any]
-    result: Callable[[Any], Any]
-    remove: Callable[[Any, Any], Any] | None = None
-    merge: Callable[[Any, Any], Any] | None = None
-    type: pa.DataType = pa.float64()  # noqa: RUF009 - types of Arrow are values
 
 
 @dataclass(frozen=True, slots=True)

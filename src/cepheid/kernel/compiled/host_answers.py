@@ -1,6 +1,6 @@
 """Answers of the general evaluator, kept where the matcher can look them up.
 
-    (which call, events of its cells) ─▶ value
+    (which call, events of its cells, the match so far if it reads that) ─▶ value
 
 The matcher asks for one answer and stops; whoever runs it asks the SQL engine for that one and for those it will
 want next (the following events of the key under test), and lets it go on.
@@ -18,9 +18,11 @@ from cepheid.kernel.columns import Column, Flags, Floats, Int64s
 from cepheid.kernel.compiled.key_index import KeyIndex, find_row
 from cepheid.kernel.compiled.njit_options import njit
 from cepheid.kernel.expression import HostCall
+from cepheid.kernel.matches import Paths
 
-Evaluate = Callable[[HostCall, list[Int64s]], Column]
-"""The values of a call for rows of events: one array of events for each argument, -1 where there is none."""
+Evaluate = Callable[[HostCall, list[Int64s], Paths | None], Column]
+"""The values of a call for rows of events: one array of events for each argument, -1 where there is none; and the
+matches so far, where the call reads facts of them."""
 
 MOST_KEPT = 1_000_000
 
@@ -42,7 +44,7 @@ class HostAnswers:
     def __init__(self, calls: list[HostCall], evaluate: Evaluate | None) -> None:
         self._calls = calls
         self._evaluate = evaluate
-        self.width = max([1, *(len(call.arguments) for call in calls)])
+        self.width = max([1, *map(count_words, calls)])
         self._forget()
 
     def _forget(self) -> None:
@@ -63,15 +65,16 @@ class HostAnswers:
         call = int(self._wanted[0]) - 1
         return call, self._wanted[1 : 1 + len(self._calls[call].arguments)].copy()
 
-    def learn(self, number: int, events: list[Int64s]) -> None:
+    def learn(self, number: int, events: list[Int64s], paths: Paths | None = None) -> None:
         """Ask for a call over many rows of events, and keep the answers."""
         assert self._evaluate is not None, "somebody evaluates what the kernel cannot"
         call = self._calls[number]
-        found = self._evaluate(call, events)
-        count = len(events[0])
+        found = self._evaluate(call, events, paths)
+        words = events if paths is None else [*events, *hash_paths(paths)]
+        count = len(words[0])
         cells = np.zeros((count, 1 + self.width), dtype=np.int64)
         cells[:, 0] = number
-        for place, column in enumerate(events):
+        for place, column in enumerate(words):
             cells[:, 1 + place] = column
         columns = [Column(np.ascontiguousarray(cells[:, place])) for place in range(1 + self.width)]
         numbers, _ = self._index.number_rows(columns, count)
@@ -93,6 +96,48 @@ class HostAnswers:
 
 def no_answers() -> HostAnswers:
     return HostAnswers([], None)
+
+
+def count_words(call: HostCall) -> int:
+    """What tells its answers apart: an event for each cell, and two words for the match so far."""
+    return len(call.arguments) + (2 if call.facts else 0)
+
+
+def hash_paths(paths: Paths) -> tuple[Int64s, Int64s]:
+    """The two words of each match so far, as the search computes them."""
+    matches = paths.matches
+    lows, highs = _hash_paths(matches.events, matches.labels, paths.begins, paths.ends, paths.numbers)
+    return lows, highs
+
+
+@njit()
+def hash_row(low: int, high: int, event: int, label: int) -> tuple[int, int]:
+    """Two words of 64 bits for all rows so far, from those for the rows before: equal for equal rows, else hardly ever.
+
+    (One collision among a million paths has a chance of some 10^-27.)
+    """
+    value = event * 64 + label
+    low = (low ^ value) * -7046029254386353131
+    low ^= (low >> 32) & 0xFFFFFFFF
+    low *= -4417276706812531889
+    low ^= (low >> 29) & 0x7FFFFFFFF
+    high = (high + value) * -8796714831421723037
+    high ^= (high >> 31) & 0x1FFFFFFFF
+    high *= -7723592293110705685
+    high ^= (high >> 33) & 0x7FFFFFFF
+    return low, high
+
+
+@njit()
+def _hash_paths(events: Int64s, labels: Int64s, begins: Int64s, ends: Int64s, numbers: Int64s) -> Any:
+    lows = np.zeros(begins.shape[0], dtype=np.int64)
+    highs = np.zeros(begins.shape[0], dtype=np.int64)
+    for path in range(begins.shape[0]):
+        low, high = numbers[path], ~numbers[path]
+        for place in range(begins[path], ends[path]):
+            low, high = hash_row(low, high, events[place], labels[place])
+        lows[path], highs[path] = low, high
+    return lows, highs
 
 
 @njit()

@@ -23,7 +23,7 @@ from cepheid.kernel.columns import Events, Int64s, Interner
 from cepheid.kernel.compiled.cell_store import CellStore, GrowingRows, append_times, set_bit
 from cepheid.kernel.compiled.columnar import Values, find_true
 from cepheid.kernel.compiled.evaluate import Cells, Machine, build_machine, check_trouble
-from cepheid.kernel.compiled.host_answers import Answers, Evaluate, HostAnswers
+from cepheid.kernel.compiled.host_answers import Answers, Evaluate, HostAnswers, count_words
 from cepheid.kernel.compiled.njit_options import njit
 from cepheid.kernel.compiled.pattern_aggregates import TABLE_WIDTH, count_rare, make_sums, tabulate_aggregates
 from cepheid.kernel.compiled.positions import tabulate_positions
@@ -36,6 +36,7 @@ from cepheid.kernel.compiled.row_search import (
     OF_CLASSIFIER,
     OF_HOST,
     OF_NUMBER,
+    OF_PATH,
     PAST_LAST,
     SKIP_MISSING,
     SKIP_NOWHERE,
@@ -64,13 +65,15 @@ from cepheid.kernel.expression import (
     list_cells,
     list_leaves,
 )
-from cepheid.kernel.matches import Matches
-from cepheid.kernel.pattern import RowPatternProgram, show_pattern
+from cepheid.kernel.matches import Matches, Paths
+from cepheid.kernel.pattern import Frame, RowPatternProgram, check_frame, list_timed, show_pattern
 
 STEP_BUDGET = 200_000_000
 MOST_MARKS = 4096  # bits per event
 UNMARKED_STEPS = 256  # a short search is done before marks pay
 ASKED_AT_ONCE = 256  # of the general evaluator
+MOST_PATH_ROWS = 32768  # rows of matches under way that it is asked about at once
+MOST_QUESTIONS = 50_000  # about matches that begin at one event: a minute or two
 _SKIP_KINDS = {"past_last": PAST_LAST, "to_next": TO_NEXT, "to_first": TO_FIRST, "to_last": TO_LAST}
 _NEW_KEY = (-1, -1, -1, 0, NEVER, 0)  # of oldest, newest, start, numbers, deadlines, pending
 
@@ -89,6 +92,7 @@ class CompiledRowPattern:
         self._program = program
         self._interner = interner
         self.automaton = build_automaton(program.pattern)
+        self._is_timed = bool(list_timed(program.pattern))
         writer = CodeWriter(interner)
         labels = list_labels(program, self.automaton)
         self._alone: list[Expression | None] = []
@@ -112,7 +116,8 @@ class CompiledRowPattern:
         self._facts = len(writer.facts)
         self._calls = [fact for fact in writer.facts if isinstance(fact, HostCall)]
         self._answers = HostAnswers(self._calls, evaluate)
-        self._tested = np.zeros(1, dtype=np.int64)
+        self._tested = np.zeros(4, dtype=np.int64)
+        self._questions = (-1, 0)  # the event that a match under way begins at, and what was asked about such
         self._cells = CellStore(writer)
         self._view: Cells = self._cells.view
         self._times = GrowingRows(1, np.int64)
@@ -142,7 +147,7 @@ class CompiledRowPattern:
         state = self._keys
         if final:
             keys = np.nonzero(state.start >= 0)[0]
-        elif self._program.within is not None:
+        elif self._program.waits_for_time:
             keys = np.union1d(fresh.keys, np.nonzero(state.deadlines < horizon)[0])
         else:
             keys = fresh.keys
@@ -166,6 +171,8 @@ class CompiledRowPattern:
             if self._program.within is not None:
                 waiting = np.nonzero(state.start >= 0)[0]
                 state.deadlines[waiting] = self._times.data[0, state.start[waiting]] + self._program.within
+            if self._is_timed:  # when the absences under way end, a search will tell
+                state.deadlines[state.start >= 0] = np.iinfo(np.int64).min
 
     def live(self) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
         """bool[seen]: is the event still needed; does it lie before its key's start; is it in a match already."""
@@ -187,8 +194,11 @@ class CompiledRowPattern:
 
     # --- a few events at a time (row_lane.py) ----------------------------------------------------------------
     @property
-    def asks_host(self) -> bool:
-        return bool(self._calls)
+    def has_lane(self) -> bool:
+        """Are there no questions for the general evaluator, no frames that events tell, which are checked, and no
+        absences that last, whose searches time does not decide in the order of their starts?"""
+        frame = self._program.frame
+        return not self._calls and (frame is None or frame.column is None) and not self._is_timed
 
     @property
     def rules(self) -> Rules:
@@ -262,6 +272,7 @@ class CompiledRowPattern:
 
     def _append(self, events: Events) -> FreshEvents:
         base = self.seen
+        check_frame(self._program.frame, events)
         self._view = self._cells.append(events)
         if len(self._rules.aggregates):
             self._rare += count_rare(self._rules.aggregates, self._view, base, base + len(events))
@@ -383,12 +394,45 @@ class CompiledRowPattern:
         links = self._following.data[0]
         while len(tested) < ASKED_AT_ONCE and links[tested[-1]] >= 0:
             tested.append(int(links[tested[-1]]))
+        paths = self._guess_paths(tested) if self._calls[number].facts else None
+        if paths is not None:
+            tested = tested[: len(paths.begins)]
         asked = []
         for event, (_, position) in zip(events, self._calls[number].arguments, strict=True):
             moved = self.shift(np.array(tested), position.shift)
             moves_along = position.pick == "last" and position.offset == 0 and moved[0] == event
             asked.append(moved if moves_along else np.full(len(tested), event))
-        self._answers.learn(number, asked)
+        self._answers.learn(number, asked, paths)
+
+    def _count_question(self, first: int) -> None:
+        """What has exponentially many ways to match must not ask for ever."""
+        event, count = self._questions
+        self._questions = (first, count + 1 if event == first else 1)
+        if self._questions[1] > MOST_QUESTIONS:
+            _raise_status(TOO_COSTLY, self._program)
+
+    def _guess_paths(self, tested: list[int]) -> Paths:
+        """The match under way with the event under test, and what will be wanted next: from a first event on other
+        starts, from a later one the same match with more events of the label."""
+        begin, place, number = (int(word) for word in self._tested[1:])
+        self._count_question(int(self._scratch.events[begin]))
+        visible = np.nonzero(self._scratch.labels[begin : place + 1] < self._rules.visible)[0] + begin
+        label = int(self._scratch.labels[place])
+        if len(visible) == 1:
+            count = len(tested)
+            events, labels = np.array(tested), np.full(count, label)
+            begins, ends = np.arange(count), np.arange(1, count + 1)
+        else:
+            count = max(1, min(len(tested), MOST_PATH_ROWS // len(visible)))
+            events = np.concatenate([self._scratch.events[visible], np.array(tested[1:count], dtype=np.int64)])
+            labels = np.concatenate([self._scratch.labels[visible], np.full(count - 1, label)])
+            begins, ends = np.zeros(count, dtype=np.int64), np.arange(len(visible), len(visible) + count)
+        numbers = np.full(count, number)
+        matches = Matches(
+            self.automaton.variables, events, labels, np.array([len(events)]) if len(visible) > 1 else ends,
+            events[begins[:1]] if len(visible) > 1 else events, numbers[:1] if len(visible) > 1 else numbers,
+        )  # fmt: skip
+        return Paths(matches, begins, ends, numbers, self.shift)
 
     def _make_output(self, room: int) -> Output:
         events, labels, ends, starts, numbers = (np.empty(room, dtype=np.int64) for _ in range(5))
@@ -510,7 +554,7 @@ def _write_rules(
     ]
     frame = program.frame
     return Rules(
-        instructions=np.ascontiguousarray(automaton.instructions.T.astype(np.int64)),
+        instructions=np.ascontiguousarray(automaton.instructions.T),
         slots=automaton.slots,
         split_bits=_number_marks(automaton, history_free),
         marks_hold_across_starts=program.within is None and frame is None,
@@ -536,8 +580,14 @@ def _write_rules(
         emits_timeouts=program.timeouts,
         framed=frame is not None,
         seeks=frame is not None and frame.seek,
-        following=NEVER if frame is None or frame.following is None else frame.following,
+        following=_tabulate_following(frame, writer),
     )
+
+
+def _tabulate_following(frame: Frame | None, writer: CodeWriter) -> int:
+    if frame is not None and frame.column is not None:
+        return -1 - writer.add_column(frame.column, "int")
+    return NEVER if frame is None or frame.following is None else frame.following
 
 
 def _flatten(lists: list[list[int]]) -> npt.NDArray[np.int32]:
@@ -571,9 +621,11 @@ def _tabulate_facts(facts: list[Fact], aggregates: list[Aggregate], writer: Code
 
 def _tabulate_calls(facts: list[Fact], writer: CodeWriter) -> Int64s:
     calls = [fact for fact in facts if isinstance(fact, HostCall)]
-    table = np.full((max(1, len(calls)), max([1, *(len(call.arguments) for call in calls)])), -1, dtype=np.int64)
+    table = np.full((max(1, len(calls)), max([1, *map(count_words, calls)])), -1, dtype=np.int64)
     for row, call in enumerate(calls):
         table[row, : len(call.arguments)] = [writer.positions[position] for _, position in call.arguments]
+        if call.facts:
+            table[row, len(call.arguments)] = OF_PATH
     return table
 
 

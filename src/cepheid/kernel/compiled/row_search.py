@@ -29,12 +29,13 @@ from cepheid.kernel.automaton import (
     PASS,
     RUN,
     SAVE,
+    SPAN,
     SPLIT,
     UNTIL,
 )
 from cepheid.kernel.columns import Int64s
 from cepheid.kernel.compiled.evaluate import Cells, Machine, holds
-from cepheid.kernel.compiled.host_answers import Answers, look_up
+from cepheid.kernel.compiled.host_answers import Answers, hash_row, look_up
 from cepheid.kernel.compiled.njit_options import njit_no_refcount, njit_no_refcount_inline
 from cepheid.kernel.compiled.pattern_aggregates import (
     COLUMN,
@@ -56,6 +57,7 @@ NEVER = np.iinfo(np.int64).max
 MATCHED, FAILED, UNDECIDED, SKIP_MISSING, SKIP_NOWHERE, TOO_COSTLY, NO_ROOM, ASKS_HOST = range(8)
 PAST_LAST, TO_NEXT, TO_FIRST, TO_LAST = range(4)
 OF_AGGREGATE, OF_CLASSIFIER, OF_NUMBER, OF_HOST = range(4)
+OF_PATH = -2  # an argument of a call: the rows of the match so far and its number, as two words
 NO, YES, NOT_YET, OVER, TRIED, ASKS = range(6)
 # The budget is of time: what takes longer counts for more steps.
 STEPS_OF_CONDITION, STEPS_OF_AGGREGATE, STEPS_PER_EVENT = 20, 60, 5000
@@ -75,7 +77,7 @@ class Rules(NamedTuple):
     reads: Any  # int32[total]: positions that the condition of label v reads, at reads_bounds[v]:reads_bounds[v + 1]
     reads_bounds: Any
     facts: Any  # int64[f, 2]: what kind of fact, and which aggregate, position or call
-    calls: Any  # int64[c, arguments]: positions of the arguments of calls of the general evaluator, -1 if none
+    calls: Any  # int64[c, words]: positions of the arguments of calls of the general evaluator, -1 if none, OF_PATH
     fact_reads: Any  # int32[total]: facts that the condition of label v reads, likewise
     fact_bounds: Any
     aggregates: Any  # int64[k, 9]
@@ -90,7 +92,7 @@ class Rules(NamedTuple):
     emits_timeouts: bool
     framed: bool
     seeks: bool
-    following: int  # events of a frame behind its first; NEVER: all
+    following: int  # events of a frame behind its first; NEVER: all; -1 - c: as column c of the integers says
 
 
 class Store(NamedTuple):
@@ -109,7 +111,7 @@ class Keys(NamedTuple):
     newest: Int64s
     start: Int64s  # where the search starts, -1: at the next event to come
     numbers: Int64s  # matches found so far
-    deadlines: Int64s  # when WITHIN decides a pending search
+    deadlines: Int64s  # when time alone decides a pending search, WITHIN or an absence that lasts
     pending: Int64s  # how many events are still needed
 
 
@@ -270,6 +272,16 @@ def _read_facts(
 
 
 @njit_no_refcount
+def _hash_path(at: int, bounds: Bounds, visible: int, scratch: Scratch) -> tuple[int, int]:
+    """Two words for the events of the match so far with their labels, and for its number."""
+    low, high = bounds.number, ~bounds.number
+    for place in range(bounds.begin, at + 1):
+        if scratch.labels[place] < visible:
+            low, high = hash_row(low, high, scratch.events[place], scratch.labels[place])
+    return low, high
+
+
+@njit_no_refcount
 def _ask_host(
     call: int, slot: int, at: int, bounds: Bounds, rules: Rules, machine: Machine, scratch: Scratch, answers: Answers
 ) -> int:
@@ -279,6 +291,9 @@ def _ask_host(
         row[place] = 0
     row[0] = call
     for argument in range(rules.calls.shape[1]):
+        if rules.calls[call, argument] == OF_PATH:
+            row[1 + argument], row[2 + argument] = _hash_path(at, bounds, rules.visible, scratch)
+            break
         if rules.calls[call, argument] < 0:
             break
         place = _locate(rules.positions, rules.calls[call, argument], scratch, bounds, at)
@@ -325,10 +340,10 @@ def _bind_event(
 
 
 @njit_no_refcount_inline
-def _judge_unseen(place: int, bounds: Bounds, within: int) -> int:
-    """There is no event to test: NOT_YET if one may still come in time, else OVER."""
+def _judge_unseen(place: int, began: int, bounds: Bounds, lasting: int) -> int:
+    """There is no event to test: NOT_YET if one may still come in time, `lasting` from `began` on, else OVER."""
     waits = bounds.available <= place < bounds.highest and not bounds.final
-    return NOT_YET if waits and (within == NEVER or bounds.horizon - bounds.began <= within) else OVER
+    return NOT_YET if waits and (lasting == NEVER or bounds.horizon - began <= lasting) else OVER
 
 
 # --- ways of matching ------------------------------------------------------------------------------------
@@ -405,24 +420,25 @@ def _begin_search(begin: int, rules: Rules, scratch: Scratch) -> bool:
 def _search(
     bounds: Bounds, rules: Rules, machine: Machine, cells: Cells, scratch: Scratch, answers: Answers, tested: Int64s,
     frames: Any, steps: int, budget: int,
-) -> tuple[int, int, int, int, int]:  # fmt: skip
+) -> tuple[int, int, int, int, int, int]:  # fmt: skip
     """The most preferred match from bounds.begin on.
 
-    Gives the outcome, where it ended, where time cut it off (-1: nowhere), the furthest place it came to, and the steps
-    taken so far.
+    Gives the outcome, where it ended, where time cut it off (-1: nowhere), the furthest place it came to, the steps
+    taken so far, and, if it is undecided, the end of the absence it waits for (NEVER: it waits for none).
     """
     begin, within, slots = bounds.begin, rules.within, rules.slots
     labels, hidden, saved = scratch.labels, scratch.hidden, scratch.saved
     has_sums = rules.aggregates.shape[0] > 0
     pc, at, depth, furthest, cut = 0, begin, 0, begin, -1
-    run_from, place = -1, -1
+    run_from, looked = -1, -1  # where a run under way began; the next event that an UNTIL under way looks at
+    span_from, began = -1, bounds.began  # where a SPAN under way began; the time of the first event of the match
     unmarked = steps + rules.unmarked
     if not _begin_search(begin, rules, scratch):
-        return FAILED, at, cut, furthest, steps
+        return FAILED, at, cut, furthest, steps, NEVER
     while True:
         steps += 1
         if steps > budget:
-            return TOO_COSTLY, at, cut, furthest, steps
+            return TOO_COSTLY, at, cut, furthest, steps, NEVER
         operation = rules.instructions[0, pc]
         ahead = True
         if operation >= FIRST_TEST:
@@ -430,10 +446,15 @@ def _search(
             label = rules.instructions[1, pc]
             if operation == RUN and run_from < 0:
                 run_from = at
-            place = max(place, at) if operation == UNTIL else at
+            place = max(looked, at) if operation == UNTIL else at
             answer = NO
+            since, lasting = began, within
+            if operation == SPAN:
+                if span_from < 0:
+                    span_from = at
+                since, lasting = scratch.times[max(span_from - 1, begin)], rules.instructions[2, pc]
             is_open = place < bounds.available and place < bounds.highest
-            is_open = is_open and (within == NEVER or scratch.times[place] - bounds.began <= within)
+            is_open = is_open and (lasting == NEVER or scratch.times[place] - since <= lasting)
             may_mark = operation == RUN and rules.split_bits[pc] >= 0 and steps > unmarked
             if may_mark and _mark(scratch.marks, place, rules.split_bits[pc], slots, saved):
                 is_open, answer = False, TRIED
@@ -446,13 +467,15 @@ def _search(
                 if answer != YES or operation > RUN:
                     scratch.last_of[label] = scratch.same[place]
             elif not is_open and answer == NO:
-                answer = _judge_unseen(place, bounds, within)
+                answer = _judge_unseen(place, since, bounds, lasting)
             if answer == NOT_YET:
-                return UNDECIDED, at, cut, furthest, steps
+                waits = operation == SPAN and lasting < NEVER - max(since, 0)
+                return UNDECIDED, at, cut, furthest, steps, since + lasting if waits else NEVER
             if answer == ASKS:
-                tested[0] = scratch.events[place]
-                return ASKS_HOST, at, cut, furthest, steps
-            if answer == OVER and rules.emits_timeouts and cut < 0 and operation != UNTIL:
+                tested[0], tested[1], tested[2] = scratch.events[place], begin, place
+                tested[3] = bounds.number
+                return ASKS_HOST, at, cut, furthest, steps, NEVER
+            if answer == OVER and rules.emits_timeouts and cut < 0 and operation < UNTIL:
                 cut = _keep_partial(begin, at, rules.visible, scratch)
             # what follows from it
             if operation == CONSUME:
@@ -467,7 +490,7 @@ def _search(
                 furthest = max(furthest, at)
                 if at > run_from:
                     if depth == frames.shape[0]:
-                        return NO_ROOM, at, cut, furthest, steps
+                        return NO_ROOM, at, cut, furthest, steps, NEVER
                     _push_frame(frames, depth, pc + 1, at - 1, run_from, slots, saved)
                     depth += 1
                 run_from = -1
@@ -475,7 +498,13 @@ def _search(
                 if answer != TRIED:
                     continue
                 ahead = False  # from here on all was tried before: nothing is left but to give back
-            elif operation == PASS:
+            elif operation == SPAN and answer == OVER:
+                if span_from == begin:  # WITHIN counts from the first event behind it
+                    began = scratch.times[at] if at < bounds.available else bounds.horizon
+                span_from = -1
+                pc += 1
+                continue
+            elif operation in (PASS, SPAN):
                 ahead = answer == NO
                 if ahead:
                     labels[at] = label
@@ -486,21 +515,23 @@ def _search(
             else:
                 if answer == NO:
                     labels[place] = rules.visible  # it must not look as if it belonged to the match
-                    place += 1
+                    looked = place + 1
                     continue
-                place = -1
+                looked = -1
                 pc += 1
                 ahead = answer == OVER
             if ahead and operation != UNTIL:
                 at += 1
-                pc += 1
+                pc += operation != SPAN
                 furthest = max(furthest, at)
+            elif operation == SPAN:
+                span_from = -1
         elif operation == SPLIT:
             if rules.split_bits[pc] >= 0 and steps > unmarked:
                 ahead = not _mark(scratch.marks, at, rules.split_bits[pc], slots, saved)
             if ahead:
                 if depth == frames.shape[0]:
-                    return NO_ROOM, at, cut, furthest, steps
+                    return NO_ROOM, at, cut, furthest, steps, NEVER
                 _push_frame(frames, depth, rules.instructions[2, pc], at, at, slots, saved)
                 depth += 1
                 pc = rules.instructions[1, pc]
@@ -516,15 +547,17 @@ def _search(
             pc += 1
         elif operation == AT_END:
             if at >= bounds.available and not bounds.final:
-                return UNDECIDED, at, cut, furthest, steps
+                return UNDECIDED, at, cut, furthest, steps, NEVER
             ahead = at >= bounds.available
             pc += 1
         elif operation == ACCEPT:
+            while at > begin and labels[at - 1] >= rules.visible:
+                at -= 1  # what was passed over behind the last event is not of the match
             enough = bounds.final or at - 1 + rules.lookahead < bounds.available
-            return MATCHED if enough else UNDECIDED, at, cut, furthest, steps
+            return MATCHED if enough else UNDECIDED, at, cut, furthest, steps, NEVER
         if not ahead:
             if depth == 0:
-                return FAILED, at, cut, furthest, steps
+                return FAILED, at, cut, furthest, steps, NEVER
             pc, at, depth = _pop_frame(frames, depth, at, slots, scratch)
 
 
@@ -567,19 +600,28 @@ def _clear_marks(marks: Any, begin: int, end: int) -> None:
 
 
 @njit_no_refcount_inline
+def _find_first(begin: int, until: int, visible: int, labels: Int64s) -> int:
+    """The place of the first event of a match; where its search began, if it has none."""
+    first = begin
+    while first < until and labels[first] >= visible:
+        first += 1
+    return first if first < until else begin
+
+
+@njit_no_refcount_inline
 def _find_next_start(start: int, begin: int, at: int, rules: Rules, labels: Int64s) -> int:
     """Where the skip clause goes on after a match; below zero: minus the status that says why it cannot."""
     if at == begin or rules.skip_kind == TO_NEXT:
         return start + 1
     if rules.skip_kind == PAST_LAST:
         return at
-    target = -1
+    target, first = -1, _find_first(begin, at, rules.visible, labels)
     for place in range(begin, at):
         if (rules.skip_members >> labels[place]) & 1:
             target = place
             if rules.skip_kind == TO_FIRST:
                 break
-    if target <= begin:
+    if target <= first:
         return -SKIP_MISSING if target < 0 else -SKIP_NOWHERE
     return target
 
@@ -603,7 +645,8 @@ def _write_match(
                 taken[scratch.events[place]] = 1
     if rules.emits_unmatched and until == begin:
         taken[scratch.events[begin]] = 1
-    _write_row(count, total, scratch.events[start], number, fate, output)
+    first = start if rules.framed else _find_first(begin, until, rules.visible, scratch.labels)
+    _write_row(count, total, scratch.events[first], number, fate, output)
     return total
 
 
@@ -628,15 +671,15 @@ def _write_unmatched(
 
 
 @njit_no_refcount
-def _keep_key(key: int, start: int, available: int, rules: Rules, state: Keys, scratch: Scratch) -> None:
-    """What the key still needs."""
+def _keep_key(key: int, start: int, available: int, ends: int, rules: Rules, state: Keys, scratch: Scratch) -> None:
+    """What the key still needs; ends: when the absence ends that its search waits for."""
     keep = max(0, start - rules.lookback)
     state.oldest[key] = scratch.events[keep] if keep < available else -1
     state.pending[key] = available - keep if keep < available else 0
     state.start[key] = scratch.events[start] if start < available else -1
-    state.deadlines[key] = NEVER
+    state.deadlines[key] = ends
     if start < available and rules.within != NEVER:
-        state.deadlines[key] = scratch.times[start] + rules.within
+        state.deadlines[key] = min(ends, scratch.times[start] + rules.within)
 
 
 @njit_no_refcount
@@ -644,24 +687,29 @@ def _search_key(
     key: int, start: int, available: int, count: int, total: int, rules: Rules, machine: Machine, cells: Cells,
     store: Store, state: Keys, scratch: Scratch, answers: Answers, tested: Int64s, output: Output, horizon: int,
     final: bool,
-) -> tuple[int, int, int, int]:  # fmt: skip
-    """All matches of one key that are decided; gives the status, the start, and how many there are."""
+) -> tuple[int, int, int, int, int]:  # fmt: skip
+    """All matches of one key that are decided; gives the status, the start, how many there are, and when the absence
+    ends that the next search waits for."""
     framed, words = rules.framed, scratch.marks.shape[1]
+    ends = NEVER
     steps, budget = 0, rules.budget + STEPS_PER_EVENT * available
     if words:
         _clear_marks(scratch.marks, 0, available + 1)
     begin = start  # where the search begins: at `start`, or further in a frame that is sought through
     while start < available:
         lowest = start if framed else 0
-        highest = start + 1 + rules.following if framed and rules.following != NEVER else NEVER
+        following = rules.following
+        if following < 0:
+            following = cells.integers[-1 - following, scratch.events[start]]
+        highest = start + 1 + following if framed and following < NEVER - available - 1 else NEVER
         number = state.numbers[key] + 1
         bounds = Bounds(begin, scratch.times[begin], lowest, highest, available, horizon, number, final)
         unmarked = steps + rules.unmarked
-        outcome, at, cut, furthest, steps = _search(
+        outcome, at, cut, furthest, steps, ends = _search(
             bounds, rules, machine, cells, scratch, answers, tested, output.frames, steps, budget
         )
         if outcome in (TOO_COSTLY, NO_ROOM, ASKS_HOST):
-            return outcome, start, count, total
+            return outcome, start, count, total, NEVER
         if steps > unmarked and words and (outcome == MATCHED or not rules.marks_hold_across_starts):
             _clear_marks(scratch.marks, begin, furthest + 1)
         if outcome == FAILED and rules.seeks and begin + 1 < highest:
@@ -676,14 +724,14 @@ def _search_key(
             break  # a partial match is reported when all that its measures read is known
         reached = max(at, cut)
         if count + reached - start + 2 > output.ends.shape[0] or total + reached - begin + 1 > output.events.shape[0]:
-            return NO_ROOM, start, count, total
+            return NO_ROOM, start, count, total, NEVER
         # what to report, and where to go on
         next_start = start + 1
         if outcome == MATCHED:
             state.numbers[key] += 1
             next_start = _find_next_start(start, begin, at, rules, scratch.labels)
             if next_start < 0:
-                return -next_start, start, count, total
+                return -next_start, start, count, total, NEVER
             total = _write_match(start, begin, at, number, WHOLE, count, total, rules, scratch, store.taken, output)
             count += 1
         elif framed or cut >= 0:
@@ -694,7 +742,8 @@ def _search_key(
             first_left = start + 1 if framed else start
             count = _write_unmatched(first_left, next_start, framed, count, total, scratch, store.taken, output)
         start = begin = next_start
-    return MATCHED, start, count, total
+        ends = NEVER
+    return MATCHED, start, count, total, ends
 
 
 @njit_no_refcount
@@ -707,18 +756,19 @@ def search_keys(
 
     order[begins[n]:ends[n]] are the new events of keys[n].  Gives the status, the key it stopped at, how many matches
     and how many events of matches there are.  With NO_ROOM and ASKS_HOST the key it stopped at has its new events among
-    the pending; tested[0] is the event under test when the general evaluator is asked.
+    the pending; tested tells the event under test when the general evaluator is asked, the places of the first event of
+    the match and of that one, and the number of the match.
     """
     count, total = 0, 0
     for n in range(keys.shape[0]):
         key = keys[n]
         available, start = _gather_events(key, order, begins[n], ends[n], store, state, scratch)
-        status, start, count, total = _search_key(
+        status, start, count, total, absence_ends = _search_key(
             key, start, available, count, total, rules, machine, cells, store, state, scratch, answers, tested, output,
             horizon, final,
         )  # fmt: skip
         if status in (MATCHED, NO_ROOM, ASKS_HOST):
-            _keep_key(key, start, available, rules, state, scratch)
+            _keep_key(key, start, available, absence_ends, rules, state, scratch)
         if status != MATCHED:
             return status, n, count, total
     return MATCHED, keys.shape[0], count, total

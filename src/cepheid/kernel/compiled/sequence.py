@@ -1,6 +1,8 @@
 """SEQ, compiled: the operator.  How matches are found depends on what is asked.
 
     plain steps, skip_till_any      chains of candidates, walked backwards (sequence_chains.py)
+    steps that follow one another
+    in ways of their own            runs that rest in places (flow_plan.py, flow_advance.py)
     everything else                 runs of an automaton (sequence_automaton.py, sequence_runs.py)
 
 Conditions on single events are tested on whole columns before either sees the events.
@@ -17,8 +19,10 @@ from cepheid.kernel.columns import Events, Int64s, Interner
 from cepheid.kernel.compiled.cell_store import CellStore, GrowingRows, append_times
 from cepheid.kernel.compiled.columnar import find_true
 from cepheid.kernel.compiled.evaluate import Cells, Machine, build_machine, check_trouble
+from cepheid.kernel.compiled.flow_plan import build_flow
+from cepheid.kernel.compiled.flow_pool import FlowPool
 from cepheid.kernel.compiled.register_code import CodeWriter
-from cepheid.kernel.compiled.sequence_automaton import name_sequence
+from cepheid.kernel.compiled.sequence_automaton import build_automaton, name_sequence
 from cepheid.kernel.compiled.sequence_chains import Chains, TooMany, suits_chains
 from cepheid.kernel.compiled.sequence_pool import RunPool
 from cepheid.kernel.compiled.tests_alone import Target, list_targets
@@ -33,7 +37,7 @@ class CompiledSequence:
         self._program = program
         self._interner = interner
         writer = CodeWriter(interner)
-        self._matcher = Chains(program, writer) if suits_chains(program) else RunPool(program, writer)
+        self._matcher = _choose_matcher(program, writer)
         self._code = writer.finish()
         self._writer = writer
         self._facts = len(writer.facts)
@@ -67,11 +71,19 @@ class CompiledSequence:
         What a match took away needs no mark: the runs that are left are written by `keep_partials`.
         """
         taken = np.zeros(self.seen, dtype=np.bool_)
+        if isinstance(self._matcher, FlowPool):
+            return self._matcher.list_needed(self.seen, horizon), taken
         if self._program.within is not None:
             return horizon - self._times.view[0] <= self._program.within, taken
         if isinstance(self._matcher, RunPool) and self._matcher.needs_only_runs:
             return self._matcher.list_held(self.seen, horizon), taken
         return np.full(self.seen, len(self._program.terms) > 1), taken
+
+    def find_told(self, horizon: int) -> npt.NDArray[np.bool_]:
+        """bool[seen]: may the event still be told, as part of a sequence?"""
+        if isinstance(self._matcher, FlowPool):
+            return self._matcher.list_held(self.seen, horizon)
+        return self.live(horizon)[0]
 
     def keep_partials(self, kept: npt.NDArray[np.bool_]) -> bytes:
         """Partial matches that cannot be had by replaying the kept events."""
@@ -87,6 +99,12 @@ class CompiledSequence:
     @property
     def matcher(self) -> Chains | RunPool:
         return self._matcher
+
+    @property
+    def has_lane(self) -> bool:
+        return isinstance(self._matcher, Chains) or not (
+            isinstance(self._matcher, FlowPool) or self._matcher.has_aggregates
+        )
 
     @property
     def stores(self) -> list[GrowingRows]:
@@ -145,3 +163,11 @@ class CompiledSequence:
                 fits = fits & (events.streams == stream)
             plays[fits] |= bit
         return plays
+
+
+def _choose_matcher(program: SequenceProgram, writer: CodeWriter) -> Chains | RunPool:
+    if program.flow is not None:
+        return FlowPool(program, build_flow(program, writer))
+    if suits_chains(program):
+        return Chains(program, writer)
+    return RunPool(program, build_automaton(program, writer))

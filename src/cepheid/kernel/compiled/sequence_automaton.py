@@ -32,6 +32,7 @@ from cepheid.kernel.expression import (
     split_conjunction,
 )
 from cepheid.kernel.pattern import Absent, AnyOrder, Choice, SequenceItem, SequenceProgram, Step
+from cepheid.kernel.sequence_flow import Flow
 
 NEVER = np.iinfo(np.int64).max
 MOST_VARIABLES = 62
@@ -109,18 +110,13 @@ class Automaton:
 
 
 def build_automaton(program: SequenceProgram, writer: CodeWriter) -> Automaton:
+    asked = plan_conditions(program, writer)
     terms = program.terms
-    if len(terms) > MOST_VARIABLES:
-        raise NotSupportedYet(f"SEQ with more than {MOST_VARIABLES} terms", hint="repeat one term: bids+ b[]")
     numbers = {term.variable: number for number, term in enumerate(terms)}
     states, start = _lay_out(program, numbers)
     count = len(states.edges)
     absences = _judge_absences(program, numbers)
     has_end = any(row[0] == AT_END for row in absences)
-    alone, shared = _split_conditions(program)
-    conditions = _write_conditions(shared, numbers, writer, len(program.steps))
-    aggregates = [fact for fact in writer.facts if isinstance(fact, Aggregate)]
-    kept = list(dict.fromkeys(_without_before(aggregate) for aggregate in aggregates))
     repeated = [step.repeated for step in program.steps]
     edges = [*states.edges, [], start]
     numbers_of_plan = {
@@ -136,25 +132,22 @@ def build_automaton(program: SequenceProgram, writer: CodeWriter) -> Automaton:
         LIMIT: program.limit or 0,
         DROPS_OLDEST: program.overflow == "drop_oldest",
         TIMEOUTS: program.timeouts,
-        PLAIN_START: _has_plain_start(start, repeated, conditions["tests_alone"]),
+        PLAIN_START: _has_plain_start(start, repeated, asked.tables["tests_alone"]),
         AT_ONCE: _ends_at_once(program, absences),
     }
     plan = Plan(
-        numbers=_as_array([int(numbers_of_plan[place]) for place in range(14)]),
-        edges=_as_table([edge for group in edges for edge in group], 10),
-        edge_bounds=_as_bounds(edges),
-        wants=_as_array([_bits(edge[VARIABLE] for edge in group) for group in edges]),
-        watched=_as_array([*_watch(program, states, absences), 0]),
-        loops=_as_array([*states.loops, False, False]),
-        accepting=_as_array([*states.accepting, False, False]),
-        repeated=_as_array([sum(repeated[:number]) if again else -1 for number, again in enumerate(repeated)]),
-        **conditions,
-        fact_table=_as_table([(kept.index(_without_before(fact)), fact.before) for fact in aggregates], 2),
-        aggregates=tabulate_aggregates(kept, tuple(numbers), writer),
-        judged=_as_table(absences, 5),
+        numbers=as_array([int(numbers_of_plan[place]) for place in range(14)]),
+        edges=as_table([edge for group in edges for edge in group], 10),
+        edge_bounds=as_bounds(edges),
+        wants=as_array([bits(edge[VARIABLE] for edge in group) for group in edges]),
+        watched=as_array([*_watch(program, states, absences), 0]),
+        loops=as_array([*states.loops, False, False]),
+        accepting=as_array([*states.accepting, False, False]),
+        **asked.tables,
+        judged=as_table(absences, 5),
     )
     chains = sum(row[0] in (WALKED, AT_START) for row in absences)
-    return Automaton(plan, tuple(alone), tuple(term.stream for term in terms), chains)
+    return Automaton(plan, asked.alone, tuple(term.stream for term in terms), chains)
 
 
 def _has_plain_start(start: list[tuple[int, ...]], repeated: list[bool], tests_alone: Int64s) -> bool:
@@ -167,7 +160,7 @@ def _has_plain_start(start: list[tuple[int, ...]], repeated: list[bool], tests_a
 def _ends_at_once(program: SequenceProgram, absences: list[tuple[int, ...]]) -> int:
     """Bits of the absences between items that an event ends without being held against other events."""
     joint = {name for part in program.joint for name in list_variables(part)}
-    return _bits(
+    return bits(
         len(program.steps) + number
         for number, (absent, row) in enumerate(zip(program.absences, absences, strict=True))
         if row[0] == WATCHED and absent.variable not in joint
@@ -240,7 +233,7 @@ def _lay_out_group(
 ) -> list[list[tuple[int, ...]]]:
     partial = states.add(-1, False, False)
     full = NOWHERE if is_last else states.add(number, False, False)
-    group = _bits(numbers[step.variable] for step in item.steps)
+    group = bits(numbers[step.variable] for step in item.steps)
     for step in item.steps:
         edge = (numbers[step.variable], partial, 0, 0, group, full, int(is_last), number, number, number + 1)
         for edges in [*leaving, states.edges[partial]]:
@@ -268,8 +261,8 @@ def _judge_absences(program: SequenceProgram, numbers: dict[str, int]) -> list[t
             kind = AT_START
         else:
             kind = WATCHED if named < place else WALKED
-        before = _bits(numbers[name] for names in members[:place] for name in names)
-        behind = _bits(numbers[name] for name in members[place]) if place < len(items) else 0
+        before = bits(numbers[name] for names in members[:place] for name in names)
+        behind = bits(numbers[name] for name in members[place]) if place < len(items) else 0
         chain = chains if kind in (WALKED, AT_START) else -1
         chains += chain >= 0
         rows.append((kind, named, before, behind, chain))
@@ -298,6 +291,32 @@ def _watch(program: SequenceProgram, states: _States, absences: list[tuple[int, 
 # --- conditions ------------------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True)
+class AskedConditions:
+    """`alone`: of one event, by variable and absence; `tables`: those of a Plan that say what is asked of several."""
+
+    alone: tuple[Expression | None, ...]
+    tables: dict[str, Any]
+
+
+def plan_conditions(program: SequenceProgram, writer: CodeWriter) -> AskedConditions:
+    terms = program.terms
+    if len(terms) > MOST_VARIABLES:
+        raise NotSupportedYet(f"SEQ with more than {MOST_VARIABLES} terms", hint="repeat one term: bids+ b[]")
+    numbers = {term.variable: number for number, term in enumerate(terms)}
+    alone, shared = _split_conditions(program)
+    conditions = _write_conditions(shared, numbers, writer, len(program.steps), program.flow)
+    aggregates = [fact for fact in writer.facts if isinstance(fact, Aggregate)]
+    kept = list(dict.fromkeys(_without_before(aggregate) for aggregate in aggregates))
+    repeated = [step.repeated for step in program.steps]
+    tables = conditions | {
+        "repeated": as_array([sum(repeated[:number]) if again else -1 for number, again in enumerate(repeated)]),
+        "fact_table": as_table([(kept.index(_without_before(fact)), fact.before) for fact in aggregates], 2),
+        "aggregates": tabulate_aggregates(kept, tuple(numbers), writer),
+    }
+    return AskedConditions(tuple(alone), tables)
+
+
 def _split_conditions(program: SequenceProgram) -> tuple[list[Expression | None], list[Expression]]:
     """What each term asks of its event alone, and the conditions that look at more."""
     alone: list[Expression | None] = []
@@ -315,15 +334,21 @@ def evaluates_one(condition: Expression, variable: str) -> bool:
 
 
 def _write_conditions(
-    shared: list[Expression], numbers: dict[str, int], writer: CodeWriter, steps: int
+    shared: list[Expression], numbers: dict[str, int], writer: CodeWriter, steps: int, flow: Flow | None
 ) -> dict[str, Any]:
     for condition in shared:
         writer.add_condition(condition)
     cells = [[leaf for leaf in list_leaves(condition) if isinstance(leaf, Cell)] for condition in shared]
-    named = [_bits(numbers[name] for name in list_variables(condition)) for condition in shared]
+    named = [bits(numbers[name] for name in list_variables(condition)) for condition in shared]
     by_variable = [  # a condition that names an absent variable belongs to that absence alone
-        [place for place, mask in enumerate(named) if (mask >> number) & 1 and (number >= steps or not mask >> steps)]
-        for number in range(len(numbers))
+        [
+            place
+            for place, mask in enumerate(named)
+            if (mask >> number) & 1
+            and (number >= steps or not mask >> steps)
+            and (flow is None or flow.is_tested_at(variable, list_variables(shared[place])))
+        ]
+        for variable, number in numbers.items()
     ]
     read = [list(dict.fromkeys(writer.positions[cell.position] for cell in group)) for group in cells]
     facts = [[writer.facts[fact] for fact in list_facts(condition)] for condition in shared]
@@ -331,15 +356,15 @@ def _write_conditions(
         (numbers[position.variables[0]], position.pick == "first", position.offset) for position in writer.positions
     ]
     return {
-        "condition_bounds": _as_bounds(by_variable),
-        "conditions": _as_array([place for group in by_variable for place in group]),
-        "tests_alone": _as_array([(1 << number) in named for number in range(steps)]),
-        "condition_mask": _as_array([mask & ((1 << steps) - 1) for mask in named]),
-        "position_bounds": _as_bounds(read),
-        "positions": _as_array([place for group in read for place in group]),
-        "position_table": _as_table(places, 3),
-        "fact_bounds": _as_bounds(facts),
-        "facts": _as_array([place for group in facts for place in group]),
+        "condition_bounds": as_bounds(by_variable),
+        "conditions": as_array([place for group in by_variable for place in group]),
+        "tests_alone": as_array([(1 << number) in named for number in range(steps)]),
+        "condition_mask": as_array([mask & ((1 << steps) - 1) for mask in named]),
+        "position_bounds": as_bounds(read),
+        "positions": as_array([place for group in read for place in group]),
+        "position_table": as_table(places, 3),
+        "fact_bounds": as_bounds(facts),
+        "facts": as_array([place for group in facts for place in group]),
     }
 
 
@@ -356,17 +381,17 @@ def _without_before(aggregate: Aggregate) -> Aggregate:
     )
 
 
-def _bits(numbers: Any) -> int:
+def bits(numbers: Any) -> int:
     return sum(1 << number for number in set(numbers))
 
 
-def _as_array(values: list[Any]) -> Int64s:
+def as_array(values: list[Any]) -> Int64s:
     return np.array(values or [0], dtype=np.int64)
 
 
-def _as_bounds(groups: list[Any]) -> Int64s:
+def as_bounds(groups: list[Any]) -> Int64s:
     return np.concatenate([[0], np.cumsum([len(group) for group in groups])]).astype(np.int64)
 
 
-def _as_table(rows: list[Any], width: int) -> npt.NDArray[np.int64]:
+def as_table(rows: list[Any], width: int) -> npt.NDArray[np.int64]:
     return np.array(rows, dtype=np.int64).reshape(-1, width)

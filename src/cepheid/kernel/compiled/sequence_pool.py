@@ -12,7 +12,6 @@ from cepheid.kernel.compiled.array_table import lay_out
 from cepheid.kernel.compiled.cell_store import GrowingRows
 from cepheid.kernel.compiled.evaluate import Cells, Machine
 from cepheid.kernel.compiled.pattern_aggregates import Sums, count_rare, make_sums
-from cepheid.kernel.compiled.register_code import CodeWriter
 from cepheid.kernel.compiled.sequence_advance import NO_ROOM, OVER_LIMIT, advance, chain_kept, room_needed, settle
 from cepheid.kernel.compiled.sequence_automaton import (
     AT_START,
@@ -25,10 +24,11 @@ from cepheid.kernel.compiled.sequence_automaton import (
     PENDING,
     TIMEOUTS,
     VARIABLES,
-    build_automaton,
+    Automaton,
 )
 from cepheid.kernel.compiled.sequence_chains import COSTLY_HINT, TooMany
 from cepheid.kernel.compiled.sequence_records import (
+    HEAD,
     compact_nodes,
     count_found,
     count_written,
@@ -62,8 +62,8 @@ LIMIT_HINT = "raise the limit, write DROP OLDEST behind it, shorten WITHIN, or a
 class RunPool:
     """The runs of all keys."""
 
-    def __init__(self, program: SequenceProgram, writer: CodeWriter) -> None:
-        automaton = build_automaton(program, writer)
+    def __init__(self, program: SequenceProgram, automaton: Automaton, extra: int = 0) -> None:
+        """extra: how many numbers a run has behind those of all."""
         self.alone, self.streams = automaton.alone, automaton.streams
         self._plan = plan = automaton.plan
         self._laid = lay_out(list(plan))  # the plan stays as it is
@@ -77,7 +77,7 @@ class RunPool:
         self.keeps_runs = decided_before or program.within is None
         self.needs_only_runs = self.keeps_runs and (not self._chains or numbers[MODE] == CONTIGUOUS)
         self.settles = int(program.timeouts or numbers[PENDING] >= 0)  # may time decide something?
-        width = int(LASTS + numbers[VARIABLES] + numbers[KEEPS_FIRSTS])
+        width = int(LASTS + numbers[VARIABLES] + numbers[KEEPS_FIRSTS]) + extra
         self._aggregates = len(plan.aggregates)
         self._runs = np.zeros((64, width), dtype=np.int64)
         self._nodes = np.zeros((64 if numbers[KEEPS_FIRSTS] else 1, 3), dtype=np.int64)
@@ -235,7 +235,7 @@ class RunPool:
         self._make_room_for(events)
         self._expect_rare(cells, 0, len(events))
         written = np.frombuffer(kept_runs, dtype=np.int64).copy()
-        runs, bound = count_written(written)
+        runs, bound = count_written(written, HEAD)
         self._grow_runs(runs)
         self._nodes = _grow_rows(self._nodes, bound, "elements")
         arrays = self._arrays(times, machine, cells)

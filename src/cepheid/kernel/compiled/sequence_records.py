@@ -40,6 +40,8 @@ from cepheid.kernel.compiled.sequence_runs import (
     put,
 )
 
+HEAD = 3  # state, flags, how many events
+
 
 @njit()
 def count_events(tables: Int64s, rows: int, run: int) -> int:
@@ -179,28 +181,28 @@ def write_runs(tables: Int64s, horizon: int, places: Int64s, written: Int64s) ->
 
 
 @njit()
-def count_written(written: Int64s) -> Any:
-    """How many runs are run_flags, and how many events of runs."""
+def count_written(written: Int64s, head: int) -> Any:
+    """How many runs are written, and how many events of runs; head: how many numbers stand before the events."""
     runs, events, at = 0, 0, 0
     while at < written.shape[0]:
         runs += 1
         events += written[at + 2]
-        at += 3 + 2 * written[at + 2]
+        at += head + 2 * written[at + 2]
     return runs, events
 
 
 @njit()
-def list_written(written: Int64s, starts: Int64s) -> None:
+def list_written(written: Int64s, starts: Int64s, head: int) -> None:
     """starts: int64[runs], filled with where each run begins."""
     at = 0
     for run in range(starts.shape[0]):
         starts[run] = at
-        at += 3 + 2 * written[at + 2]
+        at += head + 2 * written[at + 2]
 
 
 @njit()
 def read_runs(tables: Int64s, written: Int64s, keys: Int64s) -> None:
-    """Put the runs that were run_flags where they were."""
+    """Put the runs that were written where they were."""
     at = 0
     while at < written.shape[0]:
         state, run_flags, count = written[at], written[at + 1], written[at + 2]

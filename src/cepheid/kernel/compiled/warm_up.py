@@ -18,6 +18,7 @@ from cepheid.kernel.compiled.windows import CompiledWindows
 from cepheid.kernel.expression import Aggregate, Call, Cell, Constant, Expression, Position
 from cepheid.kernel.join import JoinEvents, JoinInput, JoinProgram
 from cepheid.kernel.pattern import Absent, Concatenation, RowPatternProgram, SequenceProgram, Step, Term
+from cepheid.kernel.sequence_flow import Bar, Flow, Place, Way
 from cepheid.kernel.window import Evaluation, Window, WindowedAggregate, WindowEvents, WindowProgram
 
 
@@ -92,3 +93,21 @@ def warm_up_sequences(events: Events, later: Expression) -> None:
     endless = CompiledSequence(SequenceProgram(items[:2], (later,), "skip_till_next"), Interner())
     endless.step(events, 0)
     endless.live(0)
+    warm_up_flow(events, SequenceProgram(items, (later,), flow=_make_flow()))
+
+
+def _make_flow() -> Flow:
+    """a, b again and again, and no c for a while."""
+    loop = (Way(2, "b"), Way(3, after=1))
+    return Flow((Place((Way(1, "a"),)), Place((Way(2, "b"),)), Place(loop, (Bar("c", (1,)),)), Place(accepts=True)))
+
+
+def warm_up_flow(events: Events, program: SequenceProgram) -> None:
+    operator = CompiledSequence(program, Interner())
+    operator.step(events, 0)
+    operator.find_told(0)
+    kept, taken = operator.live(0)
+    partials = operator.keep_partials(kept)
+    again = CompiledSequence(program, Interner())
+    again.replay(events, taken, partials, 0)
+    again.step(Events(events.times[:0], events.keys[:0], {"x": Column(np.arange(0.0))}, None), 9, final=True)

@@ -38,7 +38,7 @@ from cepheid.kernel.expression import (
 
 Value = bool | int | float | str
 Row = Mapping[str, Value | None]
-Ask = Callable[[HostCall, Sequence[Any]], Value | None]
+Ask = Callable[[HostCall, Sequence[Any], "Path"], Value | None]
 
 
 def evaluate(expression: Expression, read: Callable[[Cell | Fact], Value | None]) -> Value | None:
@@ -164,6 +164,15 @@ OF_VALUES: dict[str, Callable[..., Value | None]] = {
 
 
 @dataclass(frozen=True, slots=True)
+class Path:
+    """The match so far: its events, the variable of each, and the number that it will have."""
+
+    events: Sequence[Any]
+    labels: Sequence[str]
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
 class Bindings:
     """The match so far: row `bound[i]` is bound to variable `labels[i]`, the row under test last.
 
@@ -192,7 +201,9 @@ class Bindings:
                 assert self.ask is not None, "somebody evaluates what the kernel cannot"
                 places = [find_row(position, self.bound, self.labels) for _, position in arguments]
                 known = [place if place is not None and 0 <= place < len(self.rows) else None for place in places]
-                return self.ask(leaf, [-1 if place is None else self.rows[place]["_event"] for place in known])
+                events = [-1 if place is None else self.rows[place]["_event"] for place in known]
+                path = [self.rows[place]["_event"] for place in self.bound]
+                return self.ask(leaf, events, Path(path, self.labels, self.number))
         return self.number
 
     def aggregate(self, wanted: Aggregate, chosen: Sequence[int]) -> Value | None:

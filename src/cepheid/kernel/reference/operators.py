@@ -11,20 +11,21 @@ import numpy as np
 
 from cepheid.kernel.columns import Column, Events, Int64s, Interner
 from cepheid.kernel.expression import Expression, HostCall, Kind, list_columns
-from cepheid.kernel.matches import TIMED_OUT, WHOLE, Matches
-from cepheid.kernel.pattern import RowPatternProgram, SequenceProgram, list_terms
-from cepheid.kernel.reference.evaluate import Row, Value
+from cepheid.kernel.matches import TIMED_OUT, WHOLE, Matches, Paths
+from cepheid.kernel.pattern import RowPatternProgram, SequenceProgram, check_frame, list_terms
+from cepheid.kernel.reference.evaluate import Path, Row, Value
 from cepheid.kernel.reference.row_pattern import RowMatch, find_matches
 from cepheid.kernel.reference.sequence import SequenceMatch, find_sequences
+from cepheid.kernel.reference.sequence_flow import find_in_flow
 
-Evaluate = Callable[[HostCall, list[Int64s]], Column]
+Evaluate = Callable[[HostCall, list[Int64s], Paths | None], Column]
 
 
 class _Memory:
     """All events so far, as rows of plain values, by key."""
 
-    def __init__(self, conditions: list[Expression], interner: Interner) -> None:
-        self._kinds: dict[str, Kind] = {}
+    def __init__(self, conditions: list[Expression], interner: Interner, more: dict[str, Kind] | None = None) -> None:
+        self._kinds: dict[str, Kind] = dict(more or {})
         for condition in conditions:
             self._kinds |= list_columns(condition)
         self._interner = interner
@@ -66,10 +67,13 @@ class ReferenceRowPattern:
         self._program = program
         self._interner = interner
         self._evaluate = evaluate
-        self._memory = _Memory([condition for _, condition in program.conditions], interner)
+        frame = program.frame
+        told: dict[str, Kind] = {frame.column: "int"} if frame is not None and frame.column is not None else {}
+        self._memory = _Memory([condition for _, condition in program.conditions], interner, told)
         self._variables = tuple(dict.fromkeys(term.variable for term in list_terms(program.pattern)))
 
     def step(self, events: Events, horizon: int, final: bool = False) -> Matches:  # noqa: ARG002
+        check_frame(self._program.frame, events)
         self._memory.append(events)
         found: list[tuple[list[int], RowMatch]] = []
         for places in self._memory.by_key.values() if final else ():
@@ -78,11 +82,19 @@ class ReferenceRowPattern:
             found += [(places, match) for match in find_matches(self._program, rows, times, ask=self._ask)]
         return self._flatten(found)
 
-    def _ask(self, call: HostCall, events: Sequence[int]) -> Value | None:
+    def _ask(self, call: HostCall, events: Sequence[int], path: Path) -> Value | None:
         assert self._evaluate is not None, "somebody evaluates what the kernel cannot"
-        column = self._evaluate(call, [np.array([event]) for event in events])
+        column = self._evaluate(
+            call, [np.array([event]) for event in events], self._as_paths(path) if call.facts else None
+        )
         (value,) = plain_values(column, call.kind, self._interner.texts())
         return value
+
+    def _as_paths(self, path: Path) -> Paths:
+        labels = np.array([self._variables.index(label) for label in path.labels], dtype=np.int64)
+        taken, ends, numbers = np.array(path.events, dtype=np.int64), np.array([len(labels)]), np.array([path.number])
+        matches = Matches(self._variables, taken, labels, ends, taken[:1], numbers)
+        return Paths(matches, np.zeros(1, dtype=np.int64), ends, numbers, self.shift)
 
     def shift(self, events: Int64s, steps: int) -> Int64s:
         place_of = {place: (key, at) for key, places in self._memory.by_key.items() for at, place in enumerate(places)}
@@ -123,7 +135,8 @@ class ReferenceSequence:
         for key, places in memory.by_key.items() if final else ():
             if key < 0:
                 continue  # a null key equals nothing
-            matches, dropped = find_sequences(
+            find = find_sequences if self._program.flow is None else find_in_flow
+            matches, dropped = find(
                 self._program,
                 [memory.rows[place] for place in places],
                 [memory.times[place] for place in places],
@@ -146,7 +159,10 @@ class ReferenceSequence:
             np.array([places[row] for places, match in found for row in match.rows], dtype=np.int64),
             np.array(labels, dtype=np.int64),
             np.cumsum([len(match.rows) for _, match in found]).astype(np.int64),
-            np.array([places[match.rows[0]] for places, match in found], dtype=np.int64),
+            np.array([places[match.rows[0] if match.rows else match.start] for places, match in found], dtype=np.int64),
             np.zeros(len(found), dtype=np.int64),
             np.array(fates, dtype=np.uint8) if self._program.timeouts else None,
+            moments=None
+            if self._program.flow is None
+            else np.array([each.moment for _, each in found], dtype=np.int64),
         )

@@ -8,7 +8,7 @@
 The standard orders the matches that begin at one row by the pattern as written: the left option of an
 alternation before the right one, more iterations before fewer (reluctant: fewer before more), decided from
 the first row on.  That is the order in which this search meets them.  The rows of a match are neighbours, so
-a match is its first row and one label per row.
+a match is its first row and one label per row (rows that NOT passes over have a label that names no variable).
 """
 
 from __future__ import annotations
@@ -95,6 +95,14 @@ class Until:
 
 
 @dataclass(frozen=True, slots=True)
+class Wait:
+    """`NOT b FOR d`: the rows of that time are passed over, none of them a b."""
+
+    variable: str
+    lasting: int
+
+
+@dataclass(frozen=True, slots=True)
 class Loop:
     """A repetition under way: what is known when it comes to the front again, after `done` iterations.
 
@@ -110,7 +118,7 @@ class Loop:
 class Todo:
     """What is left to match: `item` now, then `rest`.  No longer than the pattern is deep."""
 
-    item: RowPattern | Loop | HiddenTerm | Gap | Pass | Until
+    item: RowPattern | Loop | HiddenTerm | Gap | Pass | Until | Wait
     rest: Todo | None
 
 
@@ -166,7 +174,8 @@ def find_in_frames(search: Search) -> list[RowMatch]:
     next_row = 0
     for row in range(count):
         search.first = row
-        search.end = count if frame.following is None else min(count, row + frame.following + 1)
+        told = frame.following if frame.column is None else search.rows[row][frame.column]
+        search.end = count if told is None else min(count, row + int(told) + 1)
         search.failed.clear()
         match = None
         for start in range(row, search.end if frame.seek else row + 1) if row >= next_row else ():
@@ -190,7 +199,7 @@ class Search:
     """
 
     program: RowPatternProgram
-    pattern: RowPattern | Gap | Until
+    pattern: RowPattern | Gap | Until | Wait
     rows: Sequence[Row]
     times: Sequence[int]
     budget: int
@@ -228,10 +237,10 @@ class Search:
         return None
 
     def describe_match(self, start: int, labels: Sequence[Label], fate: int = WHOLE) -> RowMatch:
-        """Without the rows that were passed over."""
+        """Without the rows that were passed over; it starts at its first row, if it has one."""
         bound = [(start + at, label) for at, label in enumerate(labels) if label.variable is not None]
         return RowMatch(
-            start,
+            bound[0][0] if bound else start,
             tuple(row for row, _ in bound),
             tuple(label.variable or "" for _, label in bound),
             tuple(label.hidden for _, label in bound),
@@ -267,18 +276,41 @@ class Search:
                 return [(todo.rest, taken), (Todo(Pass(variable), todo), taken)]
             case Until(variable=variable):
                 return [(todo.rest, taken)] if self.stays_away(start, labels, variable) else []
+            case Wait(variable=variable, lasting=lasting):
+                passed = self.count_waiting(start, labels, lasting)
+                if passed is None or any(self.fits(start, labels, variable, ahead) for ahead in range(passed)):
+                    return []
+                labels += [Label(None)] * passed
+                return [(todo.rest, taken + passed)]
         return [(option, taken) for option in list_options(todo, start + taken, len(self.rows))]
 
     def is_in_time(self, start: int, labels: Sequence[Label]) -> bool:
         """Is there a next row, and is it within WITHIN?  If not, the first way that is cut off here is noted."""
         row = start + len(labels)
         within = self.program.within
-        if row < self.end and (within is None or self.times[row] - self.times[start] <= within):
+        if row < self.end and (within is None or self.times[row] - self.first_time(start, labels) <= within):
             return True
         partial = self.describe_match(start, labels, TIMED_OUT)
         if self.timed_out is None and partial.rows:
             self.timed_out = partial
         return False
+
+    def first_time(self, start: int, labels: Sequence[Label]) -> int:
+        """The time of the first row of the match; of the next row, if there is none yet."""
+        ahead = next((at for at, label in enumerate(labels) if label.variable is not None), len(labels))
+        return self.times[start + ahead]
+
+    def count_waiting(self, start: int, labels: Sequence[Label], lasting: int) -> int | None:
+        """How many rows are in the time that an absence lasts.
+
+        It begins with the last row of the match so far, or with the first of the partition if there is none yet; then a
+        search that starts elsewhere finds nothing.
+        """
+        taken = [start + at for at, label in enumerate(labels) if label.variable is not None]
+        if not taken and start > 0:
+            return None
+        latest = self.times[taken[-1] if taken else 0] + lasting
+        return sum(self.times[row] <= latest for row in range(start + len(labels), self.end))
 
     def fits(self, start: int, labels: Sequence[Label], variable: str, ahead: int = 0) -> bool:
         """Is the condition of the variable true of the next row (or one further ahead), if it is bound to it?"""
@@ -295,7 +327,7 @@ class Search:
     def stays_away(self, start: int, labels: Sequence[Label], variable: str) -> bool:
         """Is no row after the match a b, up to the first row's time + WITHIN?"""
         assert self.program.within is not None, "an absence at the end needs WITHIN"
-        latest = self.times[start] + self.program.within
+        latest = self.first_time(start, labels) + self.program.within
         following = range(start + len(labels), self.end)
         return not any(
             self.fits(start, labels, variable, ahead)
@@ -315,6 +347,8 @@ class Search:
 def place_absences(pattern: Any, is_last: bool = True) -> Any:
     """The pattern with each NOT written as what it means where it stands, and hidden terms as such."""
     match pattern:
+        case Absence(variable=variable, lasting=int(lasting)):
+            return Wait(variable, lasting)
         case Absence(variable=variable):
             return Until(variable) if is_last else Gap(variable)
         case Concatenation(items=items):
@@ -324,6 +358,8 @@ def place_absences(pattern: Any, is_last: bool = True) -> Any:
             return Alternation(tuple(place_absences(option, is_last) for option in options))
         case Exclusion(item=item):
             return hide_terms(place_absences(item, is_last))
+        case Repetition(item=item, most=most):
+            return replace(pattern, item=place_absences(item, is_last and most == 1))
     return pattern
 
 
@@ -437,7 +473,7 @@ def find_skip_target(skip: Skip, match: RowMatch) -> int:
             hint="make the variable mandatory in PATTERN, or use AFTER MATCH SKIP TO NEXT ROW",
         )
     target = targets[0] if skip.kind == "to_first" else targets[-1]
-    if target == match.start:
+    if target == match.rows[0]:
         raise MatchFailure(
             f"{clause}: {place} would be found again, since that is the row to skip to",
             hint="skip to a variable that comes later in PATTERN, or use AFTER MATCH SKIP TO NEXT ROW",

@@ -37,11 +37,14 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class SequenceMatch:
-    """A match, or a partial match whose time ran out."""
+    """A match, or a partial match whose time ran out; `moment`: when it was complete (None: with its last row);
+    `start`: the row it began with, if that is not its first."""
 
     rows: tuple[int, ...]
     labels: tuple[str, ...]
     timed_out: bool = False
+    moment: int | None = None
+    start: int = -1
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,15 +12,16 @@ import pyarrow as pa
 
 from cepheid.errors import InvalidQuery, UnknownStream
 from cepheid.language.builder.pattern_builder import Pattern, write_pattern
+from cepheid.language.builder.pattern_terms import list_single
 from cepheid.language.builder.pattern_text import show_name
 from cepheid.language.parsing.parser import parse_query
-from cepheid.language.parsing.syntax import ParsedQuery, SequenceClause, SequenceTerm, TermGroup
+from cepheid.language.parsing.syntax import ParsedQuery, SequenceClause, SequenceTerm, change_terms
 from cepheid.settings import DialectName
 
 
 def parse_pattern(pattern: Pattern, schemas: Mapping[str, pa.Schema], dialect: DialectName = "trino") -> ParsedQuery:
     """The syntax tree of a pattern over streams with these schemas; `dialect`: of the pieces of SQL in it."""
-    if not any(not term.negated for term in pattern.terms):
+    if not any(not term.negated or term.lasting is not None for term in pattern.terms):
         raise InvalidQuery("the pattern has no event that must happen", hint='begin with cep.pattern("a")')
 
     if pattern.timeouts and pattern.duration is None:
@@ -42,10 +43,7 @@ def _attach_functions(clause: SequenceClause, pattern: Pattern) -> SequenceClaus
     def attach(term: SequenceTerm) -> SequenceTerm:
         return replace(term, predicates=functions[term.variable.text])
 
-    items = tuple(
-        replace(item, terms=tuple(attach(term) for term in item.terms)) if isinstance(item, TermGroup) else attach(item)
-        for item in clause.items
-    )
+    items = change_terms(clause.items, attach)
     return replace(clause, items=items)
 
 
@@ -63,9 +61,7 @@ def _only_stream(pattern: Pattern, schemas: Mapping[str, pa.Schema]) -> str:
 def _list_outputs(pattern: Pattern, schemas: Mapping[str, pa.Schema]) -> tuple[str, ...]:
     """Every column of every variable that is bound once."""
     outputs = []
-    for term in pattern.terms:
-        if term.negated or term.repeated:
-            continue
+    for term in list_single(pattern.items):
         stream = _only_stream(pattern, schemas) if term.stream is None else term.stream
         found = next((name for name in schemas if name.lower() == stream.lower()), None)
         if found is None:

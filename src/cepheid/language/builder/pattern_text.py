@@ -19,7 +19,9 @@ from cepheid.language.parsing.parser import CLOSED_OR_OPEN, parse_query
 from cepheid.language.parsing.syntax import ParsedQuery, SequenceClause
 
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
-_SQL_WORDS = {word for keyword in Trino.Tokenizer.KEYWORDS for word in keyword.split()}
+_SQL_WORDS = {word for keyword in Trino.Tokenizer.KEYWORDS for word in keyword.split()} | {
+    "EVERY", "NEXT", "FOLLOWED", "ONCE", "UNTIL", "GREEDY", "CONSECUTIVE", "COMBINATIONS",
+}  # fmt: skip
 _ELEMENT = re.compile(r"([A-Za-z_]\w*)\s*\[")
 
 

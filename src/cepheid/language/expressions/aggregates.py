@@ -20,18 +20,19 @@ from sqlglot import exp
 from cepheid.errors import CepheidError, InvalidQuery, NotSupportedYet, TypeMismatch
 from cepheid.kernel.aggregates.catalog import find_aggregate, find_written
 from cepheid.kernel.aggregates.definition import AggregateDefinition, Place
+from cepheid.kernel.aggregates.of_rows import list_written
 from cepheid.kernel.expression import Aggregate
 from cepheid.language.expressions.decimals import fits_whole, whole_value
-from cepheid.language.expressions.navigation import PHYSICAL
-from cepheid.language.expressions.scope import EventInput, InputColumn, Variables
-from cepheid.language.parsing.places import span_of
+from cepheid.language.expressions.navigation import PHYSICAL, is_variable, owner_of
+from cepheid.language.expressions.scope import CONSTANT, EventInput, InputColumn, Variables
+from cepheid.language.expressions.uncompilable import Uncompilable
+from cepheid.language.parsing.places import fold_identifier, span_of
 from cepheid.language.relations.sql_values import read_value, write_tree
 
 UNKNOWN_TO_SQLGLOT = ("EVERY",)
-OTHERS = (  # aggregates of Trino that sqlglot takes for functions of one row
-    "BITWISE_AND_AGG", "BITWISE_OR_AGG", "BITWISE_XOR_AGG", "CHECKSUM", "ENTROPY", "GEOMETRIC_MEAN", "HISTOGRAM",
-    "MAP_AGG", "MAP_UNION", "MULTIMAP_AGG", "NUMERIC_HISTOGRAM", "REDUCE_AGG",
-)  # fmt: skip
+OTHERS = frozenset((  # aggregates that sqlglot takes for functions of one row
+    *list_written("trino"), *list_written("spark"), "CHECKSUM", "NUMERIC_HISTOGRAM", "REDUCE_AGG",
+))  # fmt: skip
 FACTS = ("CLASSIFIER", "MATCH_NUMBER", "TIMED_OUT", "RUNNING", "FINAL")
 DISTINCT_HINT = "make one column of them in a subquery"
 CHOICE_HINT = "array_agg collects the values; min, max, min_by and max_by choose one"
@@ -46,7 +47,7 @@ CHANGING_CALLS = (  # the same in Spark's dialect, where functions are kept by n
 
 @dataclass(frozen=True, slots=True)
 class WrittenAggregate:
-    """`argument`: None counts rows; `owner`: the v of count(v.*)."""
+    """`argument`: None counts rows."""
 
     node: exp.Expr
     function: str
@@ -54,7 +55,6 @@ class WrittenAggregate:
     by: exp.Expr | None = None
     distinct: bool = False
     of_logic: bool = False  # bool_and and bool_or: the argument is true or false
-    owner: exp.Expr | None = None
 
     @property
     def parts(self) -> list[exp.Expr]:
@@ -77,26 +77,30 @@ def is_aggregate(node: exp.Expr) -> bool:
     if isinstance(node, exp.Filter | exp.WithinGroup | exp.IgnoreNulls | exp.RespectNulls):
         return True
     if isinstance(node, exp.Anonymous):
-        return node.name.upper() in (*UNKNOWN_TO_SQLGLOT, *OTHERS)
+        return node.name.upper() in UNKNOWN_TO_SQLGLOT or node.name.upper() in OTHERS
     return isinstance(node, exp.AggFunc) and not isinstance(node, exp.First | exp.Last)
 
 
 def find_definition(call: exp.Expr, place: Place) -> AggregateDefinition | None:
     """The aggregate that a call names; None: it is none, or not one of this place."""
+    return find_written(names_of_call(call), place)
+
+
+def names_of_call(call: exp.Expr) -> list[str]:
     if isinstance(call, exp.Anonymous):
-        return find_written([call.name], place)
-    return find_written(call.sql_names(), place) if isinstance(call, exp.Func) else None
+        return [call.name]
+    return list(call.sql_names()) if isinstance(call, exp.Func) else []
 
 
 def bind_aggregate(
     node: exp.Expr, source: EventInput, variables: Variables, *, in_condition: bool = False
 ) -> Aggregate:
-    """The aggregate that is written; what a kernel cannot compute with is refused in a condition only."""
+    """The aggregate that is written; a column that the kernel cannot compute with is `Uncompilable` in a condition."""
     written = read_aggregate(node)
-    members = _find_members(written, variables)
+    members = find_members(written.node, written.parts, variables)
     column = None if written.argument is None else _find_column(written.argument, source)
     by = None if written.by is None else _find_column(written.by, source)
-    _check_types(written, column, by)
+    check_types(written, column, by)
     bound = Aggregate(
         written.function,
         column.layout if column else None,
@@ -110,7 +114,8 @@ def bind_aggregate(
 # --- what is written --------------------------------------------------------------------------------------
 
 
-def read_aggregate(node: exp.Expr) -> WrittenAggregate:
+def read_aggregate(node: exp.Expr, *, facts: bool = False) -> WrittenAggregate:
+    """facts: may it be of what only a match has, as CLASSIFIER()?"""
     condition = None
     call = node
     if isinstance(node, exp.Filter):
@@ -120,8 +125,11 @@ def read_aggregate(node: exp.Expr) -> WrittenAggregate:
     definition = find_definition(call, "measures")
     if definition is None:
         raise _describe_unknown(call, node)
+    if isinstance(call, exp.Anonymous):
+        name = call.name.upper()
+        raise InvalidQuery(f"{name} needs one column", span=span_of(node), hint=f"write {name.lower()}(b.x > 0)")
     written = _read_arguments(WrittenAggregate(node, definition.name, call.this), call)
-    _check_inside(written)
+    check_inside(written.parts, facts)
     if isinstance(call, exp.CountIf) and written.argument is not None:
         written = replace(written, argument=only_where(written.argument, exp.Literal.number(1)))
     return written if condition is None else _with_filter(written, condition)
@@ -157,7 +165,7 @@ def _read_arguments(written: WrittenAggregate, call: exp.Expr) -> WrittenAggrega
         )
     if isinstance(argument, exp.Distinct):
         distinct = True
-        argument, *more = argument.expressions
+        argument, *more = argument.expressions or [None]
         if find_aggregate(written.function).has_measure and by is None and len(more) == 1:
             by, more = more[0], []
         if more:
@@ -165,14 +173,15 @@ def _read_arguments(written: WrittenAggregate, call: exp.Expr) -> WrittenAggrega
     if call.args.get("expressions") or call.args.get("count"):
         hint = "min_by and max_by take two columns, the other aggregates one"
         raise NotSupportedYet(f'"{call.sql()}" with so many arguments', span=span_of(call), hint=hint)
+    if argument is None and written.function == "count" and not distinct and not isinstance(call, exp.CountIf):
+        return written  # count() counts rows
     star = argument.this if isinstance(argument, exp.Column) else argument
     if argument is None or (isinstance(star, exp.Star) and (written.function != "count" or distinct)):
         hint = f"write {_function_name(call).lower()}(b.x); count(*) counts rows"
         raise InvalidQuery(f"{_function_name(call)} needs a column", span=span_of(call), hint=hint)
     of_logic = isinstance(call, exp.LogicalAnd | exp.LogicalOr)
     if isinstance(star, exp.Star):
-        owner = argument.args.get("table") if isinstance(argument, exp.Column) else None
-        return replace(written, argument=None, owner=owner)
+        return replace(written, argument=None)
     if written.function == "count" and not isinstance(call, exp.CountIf) and isinstance(argument, exp.Literal):
         return replace(written, argument=None)  # count(1) counts rows
     if find_aggregate(written.function).has_measure:
@@ -180,9 +189,9 @@ def _read_arguments(written: WrittenAggregate, call: exp.Expr) -> WrittenAggrega
     return replace(written, argument=argument, by=by, distinct=distinct, of_logic=of_logic)
 
 
-def _check_inside(written: WrittenAggregate) -> None:
-    """An aggregate is over columns of rows: no navigation, no other aggregates, nothing about the match."""
-    for part in written.parts:
+def check_inside(parts: list[exp.Expr], facts: bool = False) -> None:
+    """An aggregate is over values of rows: no navigation, no other aggregates; facts: may they be about the match?"""
+    for part in parts:
         for inner in part.walk():
             if is_aggregate(inner):
                 raise InvalidQuery(
@@ -197,7 +206,7 @@ def _check_inside(written: WrittenAggregate) -> None:
                     span=span_of(inner),
                     hint="name the column alone: sum(b.x) is over all rows of b",
                 )
-            if name in FACTS:
+            if name in FACTS and not (facts and name in ("CLASSIFIER", "MATCH_NUMBER")):
                 hint = "choose rows by their variable: sum(b.x) is over the rows of b"
                 raise NotSupportedYet(f"{name} inside an aggregate", span=span_of(inner), hint=hint)
             if isinstance(inner, exp.Query | exp.Exists | exp.Window):
@@ -216,7 +225,7 @@ def _with_filter(written: WrittenAggregate, condition: exp.Expr) -> WrittenAggre
     """Leave the other rows out by making their values null."""
     if find_aggregate(written.function).keeps_nulls:
         raise NotSupportedYet("FILTER on array_agg", span=span_of(written.node), hint="array_agg keeps nulls")
-    _check_inside(replace(written, argument=condition, by=None))
+    check_inside([condition])
     if written.argument is None:
         return replace(written, argument=only_where(condition, exp.Literal.number(1)))
     by = None if written.by is None else only_where(condition, written.by)
@@ -230,24 +239,49 @@ def only_where(condition: exp.Expr, value: exp.Expr) -> exp.Expr:
 # --- what it is over --------------------------------------------------------------------------------------
 
 
-def _find_members(written: WrittenAggregate, variables: Variables) -> tuple[str, ...]:
-    owners = {column.table.lower(): column.args.get("table") for part in written.parts for column in _columns_of(part)}
-    if written.owner is not None:
-        owners[written.owner.name.lower()] = written.owner
-    elif isinstance(written.node, exp.Filter) and isinstance(written.node.this.this, exp.Star):
+def find_members(node: exp.Expr, parts: list[exp.Expr], variables: Variables) -> tuple[str, ...]:
+    """The variables whose rows an aggregate is over, empty for all rows; `parts`: what it computes of them."""
+    owners: dict[str, exp.Expr | None] = {}
+    for part in parts:
+        owners |= {owner_of(column): _written_owner(column) for column in _columns_of(part)}
+        if any(map(_is_universal, part.walk())):
+            owners[""] = None
+    owner = _find_owner_of_rows(node)
+    if owner is not None:
+        owners[fold_identifier(owner)] = owner
+    elif isinstance(node, exp.Filter) and isinstance(node.this.this, exp.Star | None):
         owners[""] = None  # count(*) is over all rows
     if len(owners) > 1:
         raise InvalidQuery(
             "the columns in an aggregate are of different variables",
-            span=span_of(written.node),
+            span=span_of(node),
             hint="an aggregate is over the rows of one variable: write the same variable, or none, in front of each",
         )
-    owner = next(iter(owners.values()), None)
-    return variables.resolve(owner) if owner is not None else ()
+    found = next(iter(owners.values()), None)
+    return variables.resolve(found) if found is not None else ()
+
+
+def _written_owner(column: exp.Column) -> exp.Expr | None:
+    return column if is_variable(column) else column.args.get("table")
+
+
+def _is_universal(node: exp.Expr) -> bool:
+    """CLASSIFIER() without a variable is of every row."""
+    return isinstance(node, exp.Anonymous) and node.name.upper() == "CLASSIFIER" and not node.expressions
+
+
+def _find_owner_of_rows(node: exp.Expr) -> exp.Expr | None:
+    """The v of count(v.*)."""
+    call = node.this if isinstance(node, exp.Filter) else node
+    counted = call.this if isinstance(call, exp.Count) else None
+    is_star = isinstance(counted, exp.Column) and isinstance(counted.this, exp.Star)
+    return counted.args.get("table") if is_star and counted is not None else None
 
 
 def _columns_of(part: exp.Expr) -> list[exp.Column]:
-    return list(part.find_all(exp.Column))
+    """Without the star of count(v.*), and what is the same in every row."""
+    columns = part.find_all(exp.Column)
+    return [each for each in columns if not isinstance(each.this, exp.Star) and not each.name.startswith(CONSTANT)]
 
 
 def _find_column(argument: exp.Expr, source: EventInput) -> InputColumn:
@@ -281,7 +315,7 @@ def find_decimal(node: exp.Expr, source: EventInput) -> pa.DataType | None:
 # --- types ------------------------------------------------------------------------------------------------
 
 
-def _check_types(written: WrittenAggregate, column: InputColumn | None, by: InputColumn | None) -> None:
+def check_types(written: WrittenAggregate, column: InputColumn | None, by: InputColumn | None) -> None:
     if column is None or written.argument is None:
         return
     place = span_of(written.argument) or span_of(written.node)
@@ -296,7 +330,7 @@ def _check_types(written: WrittenAggregate, column: InputColumn | None, by: Inpu
         raise TypeMismatch(f'"{shown}" of type {column.type} is neither true nor false', span=place, hint=hint)
     compared = by if by is not None else column
     is_compared = written.distinct or definition.family == "extreme"
-    if is_compared and pa.types.is_nested(compared.type):
+    if is_compared and (pa.types.is_nested(compared.type) or pa.types.is_interval(compared.type)):
         told = "DISTINCT" if written.distinct else written.function
         hint = "take a number, a text or a time out of it in a subquery"
         raise NotSupportedYet(f"{told} over a column of type {compared.type}", span=place, hint=hint)
@@ -346,8 +380,8 @@ def _computable(column: InputColumn, argument: exp.Expr, source: EventInput, wri
     if pa.types.is_decimal(column.type) and not any(pa.types.is_decimal(kind) for kind in types):
         return source.compute(read_value(exp.cast(write_tree(column.value), "DOUBLE")))
     is_number = pa.types.is_decimal(column.type) or pa.types.is_integer(column.type)
-    raise NotSupportedYet(
+    raise Uncompilable(
+        argument if span_of(argument) else written.node,
         f"{written.function} over a column of type {column.type} in a condition",
-        span=span_of(argument) or span_of(written.node),
-        hint=f"write CAST({argument.sql()} AS DOUBLE)" if is_number else "compute it in a subquery",
+        f"write CAST({argument.sql()} AS DOUBLE)" if is_number else "compute it in a subquery",
     )

@@ -16,12 +16,15 @@ from sqlglot import exp
 from cepheid.errors import TypeMismatch
 from cepheid.kernel.expression import Call, Constant, Expression, Kind
 from cepheid.language.parsing.interval_parser import LENGTHS, MICROSECOND
+from cepheid.language.parsing.own_functions import WHOLE_UNITS
 from cepheid.language.parsing.places import span_of
 
 Bind = Callable[[exp.Expr], Expression]
 """Binds an argument of a function."""
 
 NUMBERS = ("int", "float")
+WIDEST_CALL = 64
+MOST_BRANCHES = 100  # of CASE, each of which is an IF in the one before
 OF_FLOATS: dict[type[exp.Expr], str] = {
     exp.Sqrt: "sqrt", exp.Cbrt: "cbrt", exp.Exp: "exp", exp.Ln: "ln", exp.Sin: "sin", exp.Cos: "cos", exp.Tan: "tan",
     exp.Asin: "asin", exp.Acos: "acos", exp.Atan: "atan", exp.Radians: "radians", exp.Degrees: "degrees",
@@ -59,7 +62,9 @@ def bind_function(node: exp.Expr, bind: Bind) -> Expression | None:
         case exp.Anonymous(expressions=[]) if node.name.upper() == "E":
             return Constant(math.e, "float")
         case exp.DateDiff():
-            return _date_diff(node, bind)
+            return _date_diff(node.text("unit"), node.expression, node.this, bind)
+        case exp.Anonymous(expressions=[unit, begin, end]) if node.name.upper() == WHOLE_UNITS:
+            return _date_diff(unit.name, begin, end, bind)
         case exp.TimeToUnix():
             moment = bind(node.this)
             if moment.kind != "time":
@@ -68,14 +73,23 @@ def bind_function(node: exp.Expr, bind: Bind) -> Expression | None:
     return None
 
 
+def join_wide(function: str, arguments: tuple[Expression, ...], kind: Kind) -> Expression:
+    """A call of any number of arguments, in whatever groups: of very many a tree is made, so that it is not deep."""
+    if len(arguments) <= WIDEST_CALL:
+        return arguments[0] if len(arguments) == 1 else Call(function, arguments, kind)
+    half = len(arguments) // 2
+    halves = (join_wide(function, arguments[:half], kind), join_wide(function, arguments[half:], kind))
+    return Call(function, halves, kind)
+
+
 def null_if_any(function: str, bound: tuple[Expression, ...], kind: Kind) -> Expression:
     """least or greatest, null if one of the arguments is: the kernel's own leaves nulls out."""
-    call = Call(function, bound, kind)
+    call = join_wide(function, bound, kind)
     doubtful = [side for side in dict.fromkeys(bound) if not isinstance(side, Constant) or side.value is None]
     nulls = tuple(Call("is_null", (side,), "bool") for side in doubtful)
     if not nulls:
         return call
-    some_null = nulls[0] if len(nulls) == 1 else Call("or", nulls, "bool")
+    some_null = nulls[0] if len(nulls) == 1 else join_wide("or", nulls, "bool")
     return Call("if", (some_null, Constant(None, kind), call), kind)
 
 
@@ -101,12 +115,12 @@ def _round(function: str, node: exp.Expr, bind: Bind) -> Expression | None:
     return Call(function, (bound, places), bound.kind)
 
 
-def _date_diff(node: exp.DateDiff, bind: Bind) -> Expression | None:
-    length = LENGTHS.get(node.text("unit").lower())
+def _date_diff(unit: str, begin: exp.Expr, end: exp.Expr, bind: Bind) -> Expression | None:
+    length = LENGTHS.get(unit.lower())
     if length is None:
         return None
-    later, earlier = bind(node.this), bind(node.expression)
-    for written, bound in ((node.this, later), (node.expression, earlier)):
+    later, earlier = bind(end), bind(begin)
+    for written, bound in ((end, later), (begin, earlier)):
         if bound.kind != "time":
             raise _describe_kind(written, bound.kind, "a time")
     passed = Call("sub", (later, earlier), "duration")

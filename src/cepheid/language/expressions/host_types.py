@@ -7,7 +7,7 @@ comparisons, arithmetic and logic are at work, the width of a number instead of 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import pyarrow as pa
@@ -43,6 +43,14 @@ _BY_TYPE = frozenset((
 ))  # fmt: skip
 
 
+# functions and operators that look at one row, in every host; of others the host is asked whether they are aggregates
+ROW_WISE = frozenset((
+    "and", "or", "not", "eq", "neq", "lt", "lte", "gt", "gte", "add", "sub", "mul", "div", "mod", "neg", "is", "null",
+    "boolean", "between", "coalesce", "case", "if", "cast", "datatype", "in", "interval", "var",
+))  # fmt: skip
+AGGREGATE_HERE = "an aggregate cannot stand here: each row is looked at by itself"
+
+
 @dataclass(frozen=True, slots=True)
 class HostTypes:
     """As in the catalog: describe asks the host, in the dialect of the query; remembered: by shape."""
@@ -62,6 +70,7 @@ class HostTypes:
             return self.describe(sql, tables)
         except ParseError as problem:  # our dialect reads a little more than can be written for the host
             message = str(problem).split(". ", 1)[0]
+            message = "a part is missing" if message.startswith("Required") else message
             raise InvalidQuery(
                 f"the host's SQL engine cannot be told this: {message}",
                 hint=f"write this part as {self.dialect.capitalize()} would read it",
@@ -77,8 +86,24 @@ class HostTypes:
         if new:
             asked = ", ".join(f"{self.write(value)} AS c{number}" for number, value in enumerate(new.values()))
             found = self(f"SELECT {asked} FROM _input", {"_input": schema})
+            if len(found) != len(new):
+                raise InvalidQuery("* stands for several columns here", hint="name one column instead of *")
+            self._check_row_wise(asked, new.values(), schema)
             self.remembered.update(zip(new, found.types, strict=True))
         return pa.schema([(name, self.remembered[shape]) for (name, _), shape in zip(columns, shapes, strict=True)])
+
+    def _check_row_wise(self, asked: str, values: Iterable[Scalar], schema: pa.Schema) -> None:
+        """What we do not know may be an aggregate of the host, with one row for all: beside a column it is refused."""
+        unknown = any(
+            isinstance(part, Operation) and part.kind not in ROW_WISE for value in values for part in walk(value)
+        )
+        if not unknown or not len(schema):
+            return
+        try:
+            self(f"SELECT {asked}, {self.write(Column(schema.names[0]))} FROM _input", {"_input": schema})
+        except InvalidQuery:
+            hint = "aggregate with OVER, in a window or in MEASURES, by one of the aggregates that these know"
+            raise InvalidQuery(AGGREGATE_HERE, hint=hint) from None
 
     def of_value(self, value: Scalar, schema: pa.Schema) -> pa.DataType:
         return self.of_columns((("x", value),), schema).field(0).type

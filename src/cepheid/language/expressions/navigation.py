@@ -17,11 +17,12 @@ from typing import Literal
 from sqlglot import exp
 
 from cepheid.errors import InvalidQuery
-from cepheid.kernel.expression import Position
-from cepheid.language.expressions.scope import Variables
-from cepheid.language.parsing.places import span_of
+from cepheid.kernel.expression import CURRENT, Position
+from cepheid.language.expressions.scope import CONSTANT, Variables
+from cepheid.language.parsing.places import fold_identifier, span_of
 
 PHYSICAL = {"PREV": -1, "NEXT": 1}
+MOST_STEPS = 1_000_000_000  # so that sums of them stay far inside of 64 bits
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +40,7 @@ def enter_navigation(node: exp.Expr, path: Path) -> tuple[exp.Expr, Path] | None
     if isinstance(node, exp.First | exp.Last):
         if path.logical:
             raise InvalidQuery("FIRST and LAST cannot be nested", span=span_of(node), hint="put PREV or NEXT around")
+        _refuse_distinct(node.this, node)
         offset = read_offset(node.args.get("expression"), 0, node)
         pick: Literal["first", "last"] = "first" if isinstance(node, exp.First) else "last"
         _check_one_variable(node)
@@ -55,15 +57,27 @@ def enter_navigation(node: exp.Expr, path: Path) -> tuple[exp.Expr, Path] | None
             name = node.name.upper()
             hint = f"write {name}(b.x) or {name}(b.x, 2)"
             raise InvalidQuery(f"{name} takes a value and an optional offset", span=span_of(node), hint=hint)
+        _refuse_distinct(arguments[0], node)
         steps = read_offset(arguments[1] if len(arguments) == 2 else None, 1, node)
         _check_one_variable(node)
         return arguments[0], replace(path, shift=path.shift + PHYSICAL[node.name.upper()] * steps)
     return None
 
 
+def _refuse_distinct(argument: exp.Expr, node: exp.Expr) -> None:
+    if isinstance(argument, exp.Distinct):
+        name = node.name.upper() if isinstance(node, exp.Anonymous) else node.key.upper()
+        raise InvalidQuery(
+            f"DISTINCT has no meaning in {name}, which reads one row",
+            span=span_of(node),
+            hint="leave DISTINCT out",
+        )
+
+
 def _check_one_variable(node: exp.Expr) -> None:
     """A navigation function leads to one row, so that all it reads must be of one variable."""
-    if len({_owner_of(column) for column in node.find_all(exp.Column)}) > 1:
+    columns = [column for column in node.find_all(exp.Column) if not column.name.startswith(CONSTANT)]
+    if len({owner_of(column) for column in columns}) > 1:
         name = node.name if isinstance(node, exp.Anonymous) else node.key
         raise InvalidQuery(
             f"the columns in {name.upper()} are of different variables",
@@ -72,11 +86,17 @@ def _check_one_variable(node: exp.Expr) -> None:
         )
 
 
-def _owner_of(column: exp.Column) -> str:
-    """The variable a column is of, in lower case; CLASSIFIER(b) is of b."""
+def owner_of(column: exp.Column) -> str:
+    """The variable a column is of, empty if it has none; CLASSIFIER(b) is of b."""
+    if is_variable(column):
+        return fold_identifier(column)
+    return fold_identifier(column.args["table"]) if column.table else ""
+
+
+def is_variable(column: exp.Expr) -> bool:
+    """Is it the b of CLASSIFIER(b)?"""
     around = column.parent
-    is_variable = isinstance(around, exp.Anonymous) and around.name.upper() == "CLASSIFIER"
-    return (column.name if is_variable else column.table).lower()
+    return isinstance(around, exp.Anonymous) and around.name.upper() == "CLASSIFIER"
 
 
 def rebuild(node: exp.Expr, change: Callable[[exp.Expr], exp.Expr]) -> exp.Expr:
@@ -96,6 +116,12 @@ def read_offset(written: exp.Expr | None, default: int, around: exp.Expr) -> int
     if written is None:
         return default
     if isinstance(written, exp.Literal) and not written.is_string and written.this.isdigit():
+        if int(written.this) > MOST_STEPS:
+            raise InvalidQuery(
+                f'the offset "{written.this}" is too large',
+                span=span_of(written) or span_of(around),
+                hint=f"at most {MOST_STEPS} rows",
+            )
         return int(written.this)
     raise InvalidQuery(
         f'the offset "{written.sql()}" is not a whole number from 0 on',
@@ -105,7 +131,9 @@ def read_offset(written: exp.Expr | None, default: int, around: exp.Expr) -> int
 
 
 def position_of(column: exp.Column, path: Path, variables: Variables) -> Position:
-    """Where a column that is written at the end of a path is read."""
+    """Where a column that is written at the end of a path is read; what is the same in every row, in the row itself."""
+    if column.name.startswith(CONSTANT):
+        return CURRENT
     qualifier = column.args.get("table")
     members = variables.resolve(qualifier) if qualifier is not None else ()
     return Position(members, path.pick, path.offset, path.shift)

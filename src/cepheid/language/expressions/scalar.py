@@ -17,22 +17,47 @@ from sqlglot import exp
 from cepheid.errors import InvalidQuery, NotSupportedYet, Span, TypeMismatch
 from cepheid.event_time import in_microseconds
 from cepheid.kernel.columns import kind_of
-from cepheid.kernel.expression import Call, Cell, Constant, Expression, HostCall, Kind, Position
+from cepheid.kernel.expression import (
+    CURRENT,
+    Call,
+    Cell,
+    Classifier,
+    Constant,
+    Expression,
+    HostAggregate,
+    HostCall,
+    Kind,
+    MatchNumber,
+    Position,
+)
 from cepheid.language.expressions.aggregates import FACTS, find_changing, is_aggregate
 from cepheid.language.expressions.exact_conditions import compare_exactly
-from cepheid.language.expressions.functions import COMPILED, KIND_NAMES, NUMBERS, bind_function, null_if_any
+from cepheid.language.expressions.functions import (
+    KIND_NAMES,
+    MOST_BRANCHES,
+    NUMBERS,
+    bind_function,
+    join_wide,
+    null_if_any,
+)
 from cepheid.language.expressions.navigation import Path, enter_navigation, in_parentheses, rebuild
 from cepheid.language.expressions.scope import EventInput, InputColumn
+from cepheid.language.expressions.uncompilable import Uncompilable
 from cepheid.language.parsing.interval_parser import scale_unit
 from cepheid.language.parsing.places import span_of
 from cepheid.language.relations.sql_values import read_value, write_tree
 from cepheid.scalars.value import Column, Scalar
+from cepheid.user_functions import plain_name
 
 Resolve = Callable[[exp.Column, Path], tuple[EventInput, InputColumn, Position]]
 """Where a column comes from, which one it is, and at which event it is read."""
 
 BindFact = Callable[[exp.Expr, Path], Expression | None]
 """What is written about the match so far (an aggregate, CLASSIFIER(), ...); None if it is nothing like that."""
+
+HostFact = Classifier | MatchNumber | HostAggregate
+ReadFact = Callable[[exp.Expr, Path], tuple[HostFact, pa.DataType] | None]
+"""The same as the general evaluator is told it, and its type."""
 
 COMPARISONS: dict[type[exp.Expr], str] = {
     exp.EQ: "eq", exp.NEQ: "ne", exp.LT: "lt", exp.LTE: "le", exp.GT: "gt", exp.GTE: "ge",
@@ -41,24 +66,20 @@ ARITHMETIC: dict[type[exp.Expr], str] = {
     exp.Add: "add", exp.Sub: "sub", exp.Mul: "mul", exp.Div: "div", exp.Mod: "mod",
 }  # fmt: skip
 ELSEWHERE = (exp.Query, exp.DateDiff, exp.Window)  # not for the general evaluator: hosts count months differently
-HOIST_HINT = f"apply it to one event at a time, or compute it in a subquery; over several events there are {COMPILED}"
-
-
-class _Uncompilable(Exception):
-    """The kernel has no function for this node; the host may have."""
-
-    def __init__(self, node: exp.Expr, what: str, hint: str = HOIST_HINT) -> None:
-        super().__init__(what)
-        self.node, self.what, self.hint = node, what, hint
 
 
 @dataclass(frozen=True)
 class ScalarBinder:
-    """Binds conditions of one clause; `resolve` gives the meaning of columns, `bind_fact` that of the rest."""
+    """Binds conditions of one clause; `resolve` gives the meaning of columns, `bind_fact` that of the rest.
+
+    source: the only input, by which a value without columns can be computed beforehand; read_fact is there if functions
+    of several events may go to the general evaluator.
+    """
 
     resolve: Resolve
     bind_fact: BindFact | None = None
-    asks_host: bool = False  # may a function of several events go to the general evaluator?
+    source: EventInput | None = None
+    read_fact: ReadFact | None = None
 
     def condition(self, written: exp.Expr) -> Expression:
         """A condition: an expression of kind bool."""
@@ -75,7 +96,7 @@ class ScalarBinder:
             )
         try:
             return self._bind(written, Path())
-        except _Uncompilable as problem:
+        except Uncompilable as problem:
             several = _reads_events(problem.node)
             raise NotSupportedYet(
                 f"{problem.what} over several events of a match" if several else f"{problem.what} of constants",
@@ -86,7 +107,7 @@ class ScalarBinder:
     def _bind(self, node: exp.Expr, path: Path) -> Expression:
         try:
             return self._bind_known(node, path)
-        except _Uncompilable as problem:
+        except Uncompilable as problem:
             bound = self._hoist(node, path) or self._ask_host(node, path)
             if bound is None:
                 raise problem
@@ -120,6 +141,8 @@ class ScalarBinder:
                 return Call("not", (self._logical(node.this, path),), "bool")
             case exp.Is(expression=exp.Null()):
                 return Call("is_null", (self._bind(node.this, path),), "bool")
+            case exp.Is(expression=exp.Boolean(this=wanted)):
+                return self._truth(node.this, bool(wanted), path)
             case exp.NullSafeEQ() | exp.NullSafeNEQ():
                 return self._null_safe(node, path)
             case exp.Between():
@@ -144,7 +167,7 @@ class ScalarBinder:
             case exp.Cast():
                 return self._cast(node, path)
         if isinstance(node, exp.Anonymous) and node.name.upper() in ("RUNNING", "FINAL") and self.bind_fact:
-            return self._running(node, path)
+            return self._bind(_leave_running(node), path)
         if is_aggregate(node):
             name = node.sql_name() if isinstance(node, exp.AggFunc) else f'"{node.sql()}"'
             hint = "compute it in a subquery, and compare its column"
@@ -162,28 +185,16 @@ class ScalarBinder:
         if call is not None:
             return call
         if isinstance(node, exp.Anonymous):
-            raise _Uncompilable(node, f"the function {node.name.upper()}")
-        raise _Uncompilable(
-            node, f"the function {node.sql_name()}" if isinstance(node, exp.Func) else f'"{node.sql()}"'
-        )
-
-    def _running(self, node: exp.Anonymous, path: Path) -> Expression:
-        """RUNNING is what every condition is anyway."""
-        if node.name.upper() == "FINAL":
-            raise InvalidQuery(
-                "FINAL has no meaning in DEFINE: the end of the match is not known yet",
-                span=span_of(node),
-                hint="leave it out, or write it in MEASURES",
-            )
-        return self._bind(node.expressions[0], path)
+            raise Uncompilable(node, f"the function {plain_name(node.name).upper()}")
+        raise Uncompilable(node, f"the function {node.sql_name()}" if isinstance(node, exp.Func) else f'"{node.sql()}"')
 
     def _column(self, node: exp.Column, path: Path) -> Cell:
         _, column, position = self.resolve(node, path)
         if column.kind is None:
             what = f"a column of type {column.type}"
             if pa.types.is_decimal(column.type):
-                raise _Uncompilable(node, what, f"write CAST({node.sql()} AS DOUBLE)")
-            raise _Uncompilable(node, what)
+                raise Uncompilable(node, what, f"write CAST({node.sql()} AS DOUBLE)")
+            raise Uncompilable(node, what)
         return Cell(column.layout, column.kind, position)
 
     def _logical(self, node: exp.Expr, path: Path) -> Expression:
@@ -205,6 +216,12 @@ class ScalarBinder:
         same = Call("or", (nulls, equal), "bool")
         return same if isinstance(node, exp.NullSafeEQ) else Call("not", (same,), "bool")
 
+    def _truth(self, node: exp.Expr, wanted: bool, path: Path) -> Call:
+        """IS TRUE, IS FALSE: a null is neither."""
+        given = self._logical(node, path)
+        fits = given if wanted else Call("not", (given,), "bool")
+        return Call("coalesce", (fits, Constant(False, "bool")), "bool")
+
     def _between(self, node: exp.Between, path: Path) -> Call:
         low = exp.GTE(this=node.this, expression=node.args["low"])
         high = exp.LTE(this=node.this, expression=node.args["high"])
@@ -214,7 +231,7 @@ class ScalarBinder:
         tests = tuple(
             self._comparison("eq", exp.EQ(this=node.this, expression=option), path) for option in node.expressions
         )
-        return tests[0] if len(tests) == 1 else Call("or", tests, "bool")
+        return tests[0] if len(tests) == 1 else join_wide("or", tests, "bool")
 
     def _arithmetic(self, function: str, node: exp.Expr, path: Path) -> Call:
         left, right = self._bind(node.this, path), self._bind(node.expression, path)
@@ -243,7 +260,7 @@ class ScalarBinder:
 
     def _choice(self, function: str, options: list[exp.Expr], path: Path) -> Expression:
         bound = _unify(tuple(self._bind(option, path) for option in options), options[0])
-        return bound[0] if len(bound) == 1 else Call(function, bound, _common_kind(bound))
+        return bound[0] if len(bound) == 1 else join_wide(function, bound, _common_kind(bound))
 
     def _extreme(self, node: exp.Expr, path: Path) -> Expression:
         """least and greatest; the kernel compares what can be ordered."""
@@ -256,6 +273,8 @@ class ScalarBinder:
 
     def _case(self, node: exp.Case, path: Path) -> Expression:
         subject = node.args.get("this")
+        if len(node.args["ifs"]) > MOST_BRANCHES:
+            raise Uncompilable(node, f"CASE with more than {MOST_BRANCHES} branches")
         result: exp.Expr = node.args.get("default") or exp.Null()
         for branch in reversed(node.args["ifs"]):
             condition = branch.this if subject is None else exp.EQ(this=subject, expression=branch.this)
@@ -275,17 +294,26 @@ class ScalarBinder:
         bound = self._bind(node.this, path)
         if bound.kind in NUMBERS and target == exp.DataType.Type.DOUBLE:
             return bound if bound.kind == "float" else Call("to_float", (bound,), "float")
-        raise _Uncompilable(node, "CAST")
+        raise Uncompilable(node, "CAST")
 
     def _read_plainly(
-        self, node: exp.Expr, path: Path, name: Callable[[EventInput, InputColumn, Position], Scalar]
+        self,
+        node: exp.Expr,
+        path: Path,
+        name: Callable[[EventInput, InputColumn, Position], Scalar],
+        name_fact: Callable[[exp.Expr, Path], Scalar | None] | None = None,
     ) -> exp.Expr:
-        """The node without navigation, with other values for its columns."""
+        """The node without navigation, with other values for its columns and facts."""
 
         def read(inner: exp.Expr, at: Path) -> exp.Expr:
             inside = enter_navigation(inner, at)
             if inside is not None:
                 return in_parentheses(read(*inside))
+            fact = None if name_fact is None else name_fact(inner, at)
+            if fact is not None:
+                return write_tree(fact)
+            if isinstance(inner, exp.Anonymous) and inner.name.upper() in ("RUNNING", "FINAL"):
+                return in_parentheses(read(_leave_running(inner), at))
             if isinstance(inner, exp.Column):
                 return write_tree(name(*self.resolve(inner, at)))
             return rebuild(inner, lambda child: read(child, at))
@@ -293,27 +321,35 @@ class ScalarBinder:
         return read(node, path)
 
     def _ask_host(self, node: exp.Expr, path: Path) -> HostCall | None:
-        """The general evaluator: SQL over the cells of several events."""
-        if not self.asks_host or _reads_facts(node):
+        """The general evaluator: SQL over the cells of several events, and what is known about the match so far."""
+        read_fact, source = self.read_fact, self.source
+        if read_fact is None or source is None or any(isinstance(inner, ELSEWHERE) for inner in node.walk()):
             return None
         cells: dict[tuple[str, Position], pa.DataType] = {}
-        sources: list[EventInput] = []
+        facts: dict[HostFact, pa.DataType] = {}
 
-        def name(source: EventInput, column: InputColumn, position: Position) -> Scalar:
-            sources.append(source)
+        def name(_: EventInput, column: InputColumn, position: Position) -> Scalar:
             cells.setdefault((column.layout, position), column.type)
             return Column(f"_{list(cells).index((column.layout, position))}")
 
-        plain = self._read_plainly(node, path, name)
-        if not cells or isinstance(plain, exp.Column):
+        def name_fact(inner: exp.Expr, at: Path) -> Scalar | None:
+            found = read_fact(inner, at)
+            if found is None:
+                return None
+            facts.setdefault(*found)
+            return Column(f"_f{list(facts).index(found[0])}")
+
+        plain = self._read_plainly(node, path, name, name_fact)
+        if not (cells or facts) or isinstance(plain, exp.Column):
             return None
         value = read_value(plain)
-        given = pa.schema([(f"_{number}", arrow_type) for number, arrow_type in enumerate(cells.values())])
+        given = [(f"_{number}", arrow_type) for number, arrow_type in enumerate(cells.values())]
+        given += [(f"_f{number}", arrow_type) for number, arrow_type in enumerate(facts.values())]
         try:
-            kind = kind_of(sources[0].describe.of_value(value, given))
+            kind = kind_of(source.describe.of_value(value, pa.schema(given)))
         except InvalidQuery as problem:
             raise InvalidQuery(problem.message, span=span_of(node), hint=problem.hint) from None
-        return None if kind is None else HostCall(value, tuple(cells), kind)
+        return None if kind is None else HostCall(value, tuple(cells), kind, tuple(facts))
 
     def _hoist(self, node: exp.Expr, path: Path) -> Cell | None:
         """The host computes the node as a column, if all it reads is one event of one input."""
@@ -326,14 +362,29 @@ class ScalarBinder:
             return column.value
 
         plain = self._read_plainly(node, path, name)
-        if isinstance(plain, exp.Column) or not found or any(other != found[0] for other in found[1:]):
+        if isinstance(plain, exp.Column | exp.Query) or any(other != found[0] for other in found[1:]):
             return None
-        source, position = found[0]
+        if not found and (self.source is None or any(isinstance(inner, ELSEWHERE) for inner in node.walk())):
+            return None
+        source, position = found[0] if found else (self.source, CURRENT)
+        assert source is not None, "a value without columns is of the only input"
         try:
             column = source.compute(read_value(plain))
         except InvalidQuery as problem:
             raise InvalidQuery(problem.message, span=span_of(node), hint=problem.hint) from None
         return None if column.kind is None else Cell(column.layout, column.kind, position)
+
+
+def _leave_running(node: exp.Anonymous) -> exp.Expr:
+    """RUNNING is what every condition is anyway."""
+    if node.name.upper() == "FINAL":
+        raise InvalidQuery(
+            "FINAL has no meaning in DEFINE: the end of the match is not known yet",
+            span=span_of(node),
+            hint="leave it out, or write it in MEASURES",
+        )
+    inner: exp.Expr = node.expressions[0]
+    return inner
 
 
 def _is_fact(node: exp.Expr) -> bool:
@@ -422,9 +473,10 @@ def _unify(bound: tuple[Expression, ...], node: exp.Expr) -> tuple[Expression, .
         kinds = {side.kind for side in bound if not _is_null(side)}
     if len(kinds) > 1 and not kinds <= set(NUMBERS):
         names = " with ".join(KIND_NAMES[kind] for kind in sorted(kinds))
-        raise TypeMismatch(
-            f'"{node.sql()}" mixes {names}', span=span_of(node), hint="cast one side to the type of the other"
-        )
+        hint = "cast one side to the type of the other"
+        if "duration" in kinds and not kinds.isdisjoint(NUMBERS):
+            hint = "compare a duration with an interval, as in b.ts - a.ts > INTERVAL '5' SECOND"
+        raise TypeMismatch(f'"{node.sql()}" mixes {names}', span=span_of(node), hint=hint)
     kind = _common_kind(bound)
     return tuple(Constant(None, kind) if _is_null(side) else side for side in bound)
 

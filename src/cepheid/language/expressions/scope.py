@@ -19,10 +19,14 @@ from cepheid.graph.operators import Project
 from cepheid.graph.operators.project import event_layout
 from cepheid.kernel.columns import kind_of
 from cepheid.kernel.expression import Kind
+from cepheid.kernel.python_aggregate import PythonAggregate
 from cepheid.language.expressions.host_types import HostTypes
 from cepheid.language.parsing.parser import span_of
 from cepheid.scalars.show import show_scalar
 from cepheid.scalars.value import Column, Scalar, operation
+
+ADDED = "_added_"  # columns of an input that the binder adds: users do not see them
+CONSTANT = f"{ADDED}constant_"  # of those, what is the same in every row
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,9 +53,13 @@ class EventInput:
     schema: pa.Schema
     describe: HostTypes
     prefix: str = ""
+    added: frozenset[str] = frozenset()  # columns that are ours, of windows inside
     layouts: dict[str, str] = field(default_factory=dict)  # input column -> layout, where not the default
     computed: dict[Scalar, tuple[str, pa.DataType]] = field(default_factory=dict)  # value -> (layout, type)
     fields: dict[str, Scalar] = field(default_factory=dict)  # of structs, by their paths: "reading.value"
+    python: Mapping[str, PythonAggregate] = field(default_factory=dict)  # aggregates of the user, in lower case
+    whole: bool = False  # is it a table, of which no more will come?
+    order: tuple[str, ...] | None = None  # columns that ORDER BY names, where others stand for some of them
 
     def column(self, written: exp.Column) -> InputColumn:
         """The column that a user wrote, its case ignored."""
@@ -62,8 +70,22 @@ class EventInput:
         name = self.find_name(written.name)
         if name is None:
             identifier = written.this if isinstance(written.this, exp.Identifier) else written
-            raise UnknownColumn(written.name, self.label, self.schema.names, span=span_of(identifier))
+            raise UnknownColumn(written.name, self.label, self.shown_names, span=span_of(identifier))
         return self.named(name)
+
+    def list_order(self, ordered: list[InputColumn]) -> list[InputColumn]:
+        """The columns of ORDER BY as users know them."""
+        return ordered if self.order is None else [self.named(name) for name in self.order]
+
+    @property
+    def carried_names(self) -> list[str]:
+        """The columns that a window hands on: those that users know, and those that windows before it added."""
+        return [name for name in self.schema.names if not name.startswith(ADDED)]
+
+    @property
+    def shown_names(self) -> list[str]:
+        """The columns that users know."""
+        return [name for name in self.schema.names if not name.startswith(ADDED) and name not in self.added]
 
     def find_name(self, written: str) -> str | None:
         if written in self.schema.names or written in self.fields:

@@ -20,7 +20,20 @@ import pyarrow as pa
 from sqlglot import exp
 
 from cepheid.errors import CepheidError, InvalidQuery, NotSupportedYet, TypeMismatch
-from cepheid.kernel.expression import Aggregate, Call, Cell, Constant, Expression, HostCall, Position
+from cepheid.kernel.columns import kind_of
+from cepheid.kernel.expression import (
+    Aggregate,
+    Call,
+    Cell,
+    Classifier,
+    Constant,
+    Expression,
+    HostAggregate,
+    HostCall,
+    MatchNumber,
+    Position,
+    list_row_aggregates,
+)
 from cepheid.language.expressions import spark_values as values
 from cepheid.language.expressions.aggregates import FACTS, find_changing, find_decimal, is_aggregate
 from cepheid.language.expressions.decimals import Exact, fits_whole, whole_value
@@ -34,6 +47,7 @@ from cepheid.language.expressions.spark_values import Typed
 from cepheid.language.parsing.places import span_of
 from cepheid.language.relations.sql_values import read_value, write_tree
 from cepheid.scalars.value import TRUE, Column, Literal, Scalar, binary, operation
+from cepheid.user_functions import is_own, plain_name
 
 Found = tuple[EventInput, InputColumn, Position]
 Event = tuple[EventInput, Position]
@@ -151,6 +165,9 @@ class SparkScalarBinder:
         return None if fact is None else Typed(fact, self._type_of_fact(fact, node, path))
 
     def _type_of_fact(self, fact: Expression, node: exp.Expr, path: Path) -> pa.DataType:
+        if isinstance(fact, HostCall):
+            (aggregate,) = list_row_aggregates(fact)
+            return aggregate.type
         chosen = isinstance(fact, Aggregate) and fact.function in ("min", "max", "min_by", "max_by")
         if chosen and isinstance(fact, Aggregate) and fact.column is not None:
             for source, _, _ in self._read(node, path):
@@ -435,8 +452,10 @@ class SparkScalarBinder:
         return values.meet(node, sides)
 
     def _call(self, node: exp.Anonymous, path: Path) -> Typed:
-        name = node.name.upper()
+        name = plain_name(node.name).upper()
         function = find_function(name, "spark")
+        if is_own(node.name) and self.asks_host:
+            return self._own_call(node, path)
         if function is None:
             if is_aggregate(node) or name in FACTS:
                 hint = "conditions of SEQ compare columns of events, as in a.x < b.x"
@@ -449,6 +468,33 @@ class SparkScalarBinder:
         if function.evaluator == "duckdb":
             return self._text_call(node, path)
         return self._apply(function, node, [self._bind(argument, path) for argument in node.expressions])
+
+    def _own_call(self, node: exp.Anonymous, path: Path) -> Typed:
+        """A function of the user over several events, which workers evaluate."""
+        cells: dict[tuple[str, Position], pa.DataType] = {}
+        parts: list[Scalar] = []
+        for argument in node.expressions:
+            bound = self._bind(argument, path)
+            match bound.expression:
+                case Constant(value=constant, kind="int" | "float" | "string") if constant is not None:
+                    parts.append(Literal(str(constant), is_text=isinstance(constant, str)))
+                case Cell(column=column, position=position):
+                    cells.setdefault((column, position), bound.type)
+                    parts.append(Column(f"_{list(cells).index((column, position))}"))
+                case _:
+                    hint = "give it columns of events and literals; compute the rest in a subquery"
+                    raise values.refuse(argument, bound, hint=hint)
+        value = operation("anonymous", this=node.name, expressions=tuple(parts))
+        given = pa.schema([(f"_{number}", arrow_type) for number, arrow_type in enumerate(cells.values())])
+        answer = self.types.of_value(value, given)
+        kind = kind_of(answer)
+        if kind is None:
+            raise NotSupportedYet(
+                f"the function {plain_name(node.name).upper()}, of type {answer}, over several events of a match",
+                span=span_of(node),
+                hint="let it give a number, a text, a time or a truth value",
+            )
+        return Typed(HostCall(value, tuple(cells), kind), answer)
 
     def _apply(self, function: ScalarFunction, node: exp.Anonymous, sides: list[Typed]) -> Typed:
         match function.operation:
@@ -493,20 +539,26 @@ class SparkScalarBinder:
         """A function of texts of several events, told in Trino's words, which DuckDB is told."""
         if not self.asks_host:
             raise values.refuse_function(_describe(node), node, list_names("spark"))
-        cells: dict[tuple[str, Position], None] = {}
-        value = self._text_value(node, path, cells)
+        read = _TextReads()
+        value = self._text_value(node, path, read)
         logical = not isinstance(node, exp.DPipe) and not _is_call(node, "CONCAT")
-        found = HostCall(value, tuple(cells), "bool" if logical else "string")
+        found = HostCall(value, tuple(read.cells), "bool" if logical else "string", tuple(read.facts))
         return Typed(found, pa.bool_() if logical else pa.string())
 
-    def _text_value(self, node: exp.Expr, path: Path, cells: dict[tuple[str, Position], None]) -> Scalar:
+    def _text_value(self, node: exp.Expr, path: Path, read: _TextReads) -> Scalar:
+        inside = enter_navigation(node, path)
+        if inside is not None:
+            return self._text_value(*inside, read)
         if isinstance(node, exp.Paren):
-            return self._text_value(node.this, path, cells)
+            return self._text_value(node.this, path, read)
         events, facts = self._events(node, path)
+        fact = self._fact(node, path) if facts else None
+        if fact is not None:
+            return self._text_fact(node, fact, read)
         if not facts and len(events) <= 1:
-            return self._text_cell(node, path, cells)
-        inside = [*node.iter_expressions()] if isinstance(node, exp.DPipe | exp.Like | exp.Anonymous) else []
-        parts = [self._text_value(part, path, cells) for part in inside]
+            return self._text_cell(node, path, read)
+        inner = [*node.iter_expressions()] if isinstance(node, exp.DPipe | exp.Like | exp.Anonymous) else []
+        parts = [self._text_value(part, path, read) for part in inner]
         match node:
             case exp.DPipe():
                 return binary("dpipe", *parts)
@@ -525,15 +577,36 @@ class SparkScalarBinder:
                 return operation("anonymous", this=name, expressions=tuple(parts))
         raise values.refuse_function(_describe(node), node, list_names("spark"))
 
-    def _text_cell(self, node: exp.Expr, path: Path, cells: dict[tuple[str, Position], None]) -> Scalar:
+    def _text_fact(self, node: exp.Expr, bound: Typed, read: _TextReads) -> Scalar:
+        """A text that is known about the match so far: a variable, or an aggregate that is asked of others anyway."""
+        match bound.expression:
+            case Classifier() as told:
+                return read.name_fact(told)
+            case HostCall(kind="string", arguments=(), facts=(told,)):
+                return read.name_fact(told)
+        raise values.refuse(node, bound, hint="compare it alone, or with a column")
+
+    def _text_cell(self, node: exp.Expr, path: Path, read: _TextReads) -> Scalar:
         bound = self._bind(node, path)
         match bound.expression:
             case Constant(value=str() as text):
                 return Literal(text, is_text=True)
             case Cell(column=column, kind="string", position=position):
-                cells.setdefault((column, position))
-                return Column(f"_{list(cells).index((column, position))}")
+                read.cells.setdefault((column, position))
+                return Column(f"_{list(read.cells).index((column, position))}")
         raise values.refuse(node, bound, hint="write CAST(... AS STRING)")
+
+
+@dataclass
+class _TextReads:
+    """What a function of texts reads: cells of events, and facts about the match so far."""
+
+    cells: dict[tuple[str, Position], None] = field(default_factory=dict)
+    facts: dict[Classifier | MatchNumber | HostAggregate, None] = field(default_factory=dict)
+
+    def name_fact(self, fact: Classifier | MatchNumber | HostAggregate) -> Scalar:
+        self.facts.setdefault(fact)
+        return Column(f"_f{list(self.facts).index(fact)}")
 
 
 # --- trees -----------------------------------------------------------------------------------------------

@@ -15,25 +15,30 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any, ClassVar
 
-from sqlglot import TokenType, exp
+from sqlglot import Token, TokenType, exp
 from sqlglot.dialects.spark import Spark
 from sqlglot.dialects.trino import Trino
 from sqlglot.parser import Parser
 from sqlglot.parsers.spark import SparkParser
 from sqlglot.parsers.trino import TrinoParser
 
+from cepheid.language.parsing.match_habits import MatchHabits, follow_habits
 from cepheid.language.parsing.match_recognize_parser import read_match_recognize
 from cepheid.language.parsing.pattern_window_parser import holds_pattern, read_window
 from cepheid.language.parsing.sequence_parser import read_sequence
 from cepheid.language.parsing.stream_window_parser import (
+    at_emit,
     at_output,
     at_window,
     read_change_stream,
+    read_emit,
     read_output,
     read_stream_window,
 )
 from cepheid.language.parsing.syntax import EventClause
+from cepheid.language.parsing.time_templates import read_to_char
 from cepheid.language.parsing.token_reader import TokenReader
+from cepheid.language.parsing.window_function_parser import WINDOW_CALL, at_window_function, read_window_function
 from cepheid.settings import DialectName
 
 CLAUSE = "cepheid_clause"  # key in the meta of a table or a window
@@ -47,6 +52,8 @@ QUERY_STARTS = frozenset(
 
 class CepheidParser(TokenReader):
     """The event constructs, whatever the dialect around them."""
+
+    match_habits: ClassVar[MatchHabits] = MatchHabits()
 
     def _parse_statement(self) -> exp.Expr | None:
         changes = read_change_stream(self, TokenType.L_PAREN)
@@ -89,14 +96,18 @@ class CepheidParser(TokenReader):
         parse_partition: bool = False,
         consume_pipe: bool = False,
     ) -> exp.Expr | None:
-        table = self.parse_sequence() or super()._parse_table(
+        own = self.parse_sequence() or self.parse_window_function()
+        table = own or super()._parse_table(
             schema, joins, alias_tokens, parse_bracket, is_db_reference, parse_partition, consume_pipe
         )
+        if own is not None and WINDOW_CALL in own.meta and joins:
+            for join in self._parse_joins(alias_tokens):
+                own.append("joins", join)
         while isinstance(table, exp.Expression):
             if self._match(TokenType.MATCH_RECOGNIZE, advance=False):
-                table = self.parse_match_recognize(table)
+                table = self.parse_match_recognize(wrap_window_function(table))
             elif at_window(self):
-                table = self.parse_stream_window(table)
+                table = self.parse_stream_window(wrap_window_function(table))
             else:
                 break
             for join in self._parse_joins(alias_tokens) if joins else ():
@@ -108,9 +119,19 @@ class CepheidParser(TokenReader):
             clause = read_sequence(self)
         return carry_clause(clause) if clause else None
 
+    def parse_window_function(self) -> exp.Table | None:
+        if not at_window_function(self):
+            return None
+        with self.without_retreat():
+            call = read_window_function(self)
+        table = exp.Table(this=exp.to_identifier("_"))
+        table.meta[WINDOW_CALL] = call
+        table.set("alias", self._parse_table_alias())
+        return table
+
     def parse_match_recognize(self, source: exp.Expression) -> exp.Table:
         with self.without_retreat():
-            clause = read_match_recognize(self, source)
+            clause = follow_habits(read_match_recognize(self, source), self.match_habits)
         table = carry_clause(clause)
         table.set("alias", self._parse_table_alias())
         return table
@@ -130,7 +151,7 @@ class CepheidParser(TokenReader):
         return super()._parse_bracket(this)
 
     def _parse_table_alias(self, alias_tokens: Collection[TokenType] | None = None) -> exp.TableAlias | None:
-        return None if at_output(self) else super()._parse_table_alias(alias_tokens)
+        return None if at_output(self) or at_emit(self) else super()._parse_table_alias(alias_tokens)
 
     def _parse_query_modifiers(self, this: exp.Expr | None) -> exp.Expr | None:  # type: ignore[override]
         query = super()._parse_query_modifiers(this)
@@ -139,9 +160,20 @@ class CepheidParser(TokenReader):
                 query.meta[CHANGES] = query.expressions[0].meta.pop(CHANGES)
             with self.without_retreat():
                 output = read_output(self)
+                read_emit(self)
             if output is not None:
                 query.meta[OUTPUT] = output
         return query
+
+    def _parse_join_parts(self) -> tuple[Token | None, Token | None, Token | None]:
+        """ASOF LEFT JOIN, and LEFT ASOF JOIN as well."""
+        method, side, kind = super()._parse_join_parts()
+        if method is not None and method.token_type == TokenType.POSITIONAL:
+            self.refuse("POSITIONAL JOIN pairs rows by their place, which events have not", span=self.place(method),
+                        hint="join by a column: JOIN t ON a.id = b.id")  # fmt: skip
+        if method is None and (side or kind) and self._match(TokenType.ASOF):
+            method = self._prev
+        return method, side, kind
 
     def _parse_column(self) -> exp.Expr | None:
         column = super()._parse_column()
@@ -167,13 +199,26 @@ def carry_clause(clause: EventClause) -> exp.Table:
     return table
 
 
-def _without_match_recognize(parsers: Mapping[TokenType, Any]) -> dict[TokenType, Any]:
+def wrap_window_function(table: exp.Expression) -> exp.Expression:
+    """The rows of a window function, where a clause takes them as its input."""
+    if WINDOW_CALL not in table.meta:
+        return table
+    name = table.alias or None
+    return exp.Select(expressions=[exp.Star()], from_=exp.From(this=table)).subquery(name, copy=False)
+
+
+def without_match_recognize(parsers: Mapping[TokenType, Any]) -> dict[TokenType, Any]:
     return {token: parse for token, parse in parsers.items() if token != TokenType.MATCH_RECOGNIZE}
 
 
 def _without_start(words: Mapping[str, TokenType]) -> dict[str, TokenType]:
     """`start` and `show` are good names for pattern variables, and we run no commands."""
     return {word: kind for word, kind in words.items() if word != "START"}
+
+
+def plain_words(words: Mapping[str, TokenType]) -> dict[str, TokenType]:
+    """The words of another dialect, with ours."""
+    return {**_without_start(words), "MATCH_RECOGNIZE": TokenType.MATCH_RECOGNIZE}
 
 
 def _is_surely_column(tree: exp.Expr | None) -> bool:
@@ -185,9 +230,30 @@ def _is_surely_column(tree: exp.Expr | None) -> bool:
 
 
 # --- Trino's ---------------------------------------------------------------------------------------------
-class TrinoCepheidParser(CepheidParser, TrinoParser):
-    QUERY_MODIFIER_PARSERS: ClassVar = _without_match_recognize(TrinoParser.QUERY_MODIFIER_PARSERS)
+class TrinoTextParser(TrinoParser):
+    def _parse_types(
+        self,
+        check_func: bool = False,
+        schema: bool = False,
+        allow_identifiers: bool = True,
+        with_collation: bool = False,
+    ) -> exp.Expr | None:
+        # ARRAY[ARRAY[1]] is a value: read as a type first, each level would be read twice as often as the one around it
+        if check_func and self._match_pair(TokenType.ARRAY, TokenType.L_BRACKET, advance=False):
+            return None
+        return super()._parse_types(check_func, schema, allow_identifiers, with_collation)
+
+
+class TrinoText(Trino):
+    """Trino's SQL as it is written between our own parts."""
+
+    Parser = TrinoTextParser
+
+
+class TrinoCepheidParser(CepheidParser, TrinoTextParser):
+    QUERY_MODIFIER_PARSERS: ClassVar = without_match_recognize(TrinoParser.QUERY_MODIFIER_PARSERS)
     ARRAY_CONSTRUCTORS: ClassVar = {"ARRAY": exp.Array}  # list[1] is an element of a column
+    FUNCTION_PARSERS: ClassVar = {**TrinoParser.FUNCTION_PARSERS, "TO_CHAR": read_to_char}
 
 
 class Cepheid(Trino):
@@ -195,7 +261,10 @@ class Cepheid(Trino):
 
     class Tokenizer(Trino.Tokenizer):
         IDENTIFIERS: ClassVar = ['"', "`"]
-        KEYWORDS: ClassVar = _without_start(Trino.Tokenizer.KEYWORDS)
+        KEYWORDS: ClassVar = {
+            **_without_start(Trino.Tokenizer.KEYWORDS),
+            "MATCH_CONDITION": TokenType.MATCH_CONDITION,
+        }
         COMMANDS: ClassVar = set()
 
     Parser = TrinoCepheidParser
@@ -218,7 +287,7 @@ def _is_read_as_known(name: str) -> bool:
 
 
 class SparkCepheidParser(CepheidParser, SparkParser):
-    QUERY_MODIFIER_PARSERS: ClassVar = _without_match_recognize(SparkParser.QUERY_MODIFIER_PARSERS)
+    QUERY_MODIFIER_PARSERS: ClassVar = without_match_recognize(SparkParser.QUERY_MODIFIER_PARSERS)
     FUNCTIONS: ClassVar = {
         **{name: build for name, build in SparkParser.FUNCTIONS.items() if _is_read_as_known(name)},
         **{name: TrinoParser.FUNCTIONS[name] for name in ("FIRST", "LAST")},  # the second argument is an offset
@@ -254,6 +323,7 @@ class CepheidSpark(Spark):
         KEYWORDS: ClassVar = {
             **_without_start(Spark.Tokenizer.KEYWORDS),
             "MATCH_RECOGNIZE": TokenType.MATCH_RECOGNIZE,
+            "MATCH_CONDITION": TokenType.MATCH_CONDITION,
         }
         STRING_ESCAPES: ClassVar = ["\\", "'", '"']  # 'it''s', since Spark 4
         COMMANDS: ClassVar = set()

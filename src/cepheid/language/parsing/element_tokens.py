@@ -43,7 +43,7 @@ def find_variables(tokens: list[Token]) -> tuple[set[str], set[int]]:
     inside: set[int] = set()
     for start in range(len(tokens) - 2):
         words = [token.text.upper() for token in tokens[start : start + 3]]
-        if words == ["PATTERN", "SEQ", "("]:
+        if words == ["PATTERN", "SEQ", "("] and start not in inside:
             terms = list(list_terms(tokens, start + 3))
             inside.update(terms)
             names.update(

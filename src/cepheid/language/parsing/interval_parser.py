@@ -1,7 +1,7 @@
 """Read WITHIN <interval> into a duration.
 
     WITHIN INTERVAL '10' SECOND     WITHIN INTERVAL '1.5' MINUTE     WITHIN INTERVAL 10 SECONDS
-    WITHIN INTERVAL '2 hours'       WITHIN 5 s                       WITHIN 100 ms
+    WITHIN INTERVAL '2 hours'       WITHIN 5 s                       WITHIN 100 ms       WITHIN 10 (of a number)
 
 Negative and zero durations are read as written: whether they make sense is the binder's question.
 """
@@ -15,7 +15,7 @@ from decimal import Decimal
 from sqlglot import TokenType, exp
 
 from cepheid.errors import Span, SyntaxProblem, suggest_name
-from cepheid.language.parsing.places import span_of
+from cepheid.language.parsing.places import span_near
 from cepheid.language.parsing.syntax import Within
 from cepheid.language.parsing.token_reader import TokenReader
 
@@ -33,6 +33,10 @@ LONG_NAMES = [names.split()[-1] for names in UNITS.values()]
 NO_FIXED_LENGTH = re.compile(r"(month|quarter|year|decade|century|centurie)s?\Z")
 WRITTEN = re.compile(r"\s*(?P<amount>[+-]?[0-9]*\.?[0-9]*(?:e[+-]?[0-9]+)?)\s*(?P<unit>\w*)\s*\Z", re.IGNORECASE)
 HINT = "write for example INTERVAL '10' SECOND, or 10 s behind WITHIN"
+BEHIND_NUMBER = frozenset((
+    "AND", "AS", "CONSUME", "DEFINE", "FOLLOWED", "GROUP", "LIMIT", "NEXT", "NOT", "ONCE", "ORDER", "OUTPUT", "PER",
+    "REUSE", "SLIDE", "STRATEGY", "SUBSET", "TIMEOUT", "WHERE",
+))  # words that go on with a clause, and are no unit  # fmt: skip
 MICROSECOND = timedelta(microseconds=1)
 LONGEST = -timedelta.min // MICROSECOND
 
@@ -41,7 +45,7 @@ def read_within(reader: TokenReader) -> Within | None:
     start = reader.position
     if not reader.take_words("WITHIN"):
         return None
-    duration = read_duration(reader)
+    duration = read_span(reader)
     return Within(duration, reader.span_from(start))
 
 
@@ -52,6 +56,18 @@ def read_timeouts(reader: TokenReader) -> Span | None:
         return None
     reader.expect_words("ROWS", hint="write WITHIN INTERVAL '10' MINUTE TIMEOUT ROWS")
     return reader.span_from(start)
+
+
+def read_span(reader: TokenReader) -> timedelta | int:
+    """A duration, or a whole number without a unit: of event time that is a number."""
+    unit = reader.word_after(TokenType.NUMBER)
+    if reader.at_mark(TokenType.NUMBER) and (not unit.isidentifier() or unit in BEHIND_NUMBER):
+        start = reader.position
+        written = reader.take_text(TokenType.NUMBER) or ""
+        if not written.isdigit():
+            reader.refuse("a number of event time is a whole one", hint=HINT, span=reader.span_from(start))
+        return int(written)
+    return read_duration(reader)
 
 
 def read_duration(reader: TokenReader) -> timedelta:
@@ -70,9 +86,40 @@ def read_interval(node: exp.Interval) -> int | None:
     """Microseconds of INTERVAL '5' SECOND in a tree; None if it is no literal."""
     if not isinstance(node.this, exp.Literal):
         return None
-    amount, unit = split_amount(node.this.name, span_of(node))
+    place = span_near(node)
+    amount, unit = split_amount(node.this.name, place)
     unit = unit or (node.unit.name if node.unit is not None else "")
-    return scale_unit(amount, unit, span_of(node)) // MICROSECOND
+    return scale_unit(amount, unit, place) // MICROSECOND
+
+
+SPAN_UNITS = ("DAY", "HOUR", "MINUTE", "SECOND")
+SPAN_HINT = "write for example INTERVAL '1 02:30:00' DAY TO SECOND"
+
+
+def fold_span(node: exp.Expr | None) -> exp.Expr | None:
+    """INTERVAL '1:30' HOUR TO MINUTE as so many seconds, '2-3' YEAR TO MONTH as so many months."""
+    span = node.args.get("unit") if isinstance(node, exp.Interval) else None
+    if node is None or not isinstance(span, exp.IntervalSpan) or not isinstance(node.this, exp.Literal):
+        return node
+    first, last = span.this.name.upper().removesuffix("S"), span.expression.name.upper().removesuffix("S")
+    written, place = node.this.name.strip(), span_near(node)
+    sign, written = (-1, written[1:]) if written.startswith("-") else (1, written.removeprefix("+"))
+    numbers = re.split(r"-" if first == "YEAR" else r"[ :]", written)
+    names = ("YEAR", "MONTH") if first == "YEAR" else SPAN_UNITS
+    wanted = names[names.index(first) : names.index(last) + 1] if first in names and last in names else ()
+    if (
+        len(wanted) < 2
+        or len(numbers) != len(wanted)
+        or not all(re.fullmatch(r"\d+(\.\d*)?", each) for each in numbers)
+    ):
+        raise SyntaxProblem(f'"{node.this.name}" is no interval {first} TO {last}', span=place, hint=SPAN_HINT)
+    if first == "YEAR":
+        amount, unit = Decimal(numbers[0]) * 12 + Decimal(numbers[1]), "MONTH"
+    else:
+        lengths = {"DAY": 86400, "HOUR": 3600, "MINUTE": 60, "SECOND": 1}
+        amount = sum((Decimal(each) * lengths[name] for each, name in zip(numbers, wanted, strict=True)), Decimal(0))
+        unit = "SECOND"
+    return exp.Interval(this=exp.Literal.string(str(sign * amount)), unit=exp.Var(this=unit))
 
 
 def split_amount(written: str, span: Span | None) -> tuple[str, str]:

@@ -19,7 +19,7 @@ from sqlglot import exp
 from cepheid.errors import InvalidQuery, NotSupportedYet, suggest_name
 from cepheid.language.parsing.dialect import CLAUSE, carry_clause
 from cepheid.language.parsing.places import span_of
-from cepheid.language.parsing.syntax import PatternWindowClause, WindowFunction
+from cepheid.language.parsing.syntax import OrderTerm, PatternWindowClause, WindowFunction
 
 BESIDE = {
     "joins": "several tables",
@@ -29,6 +29,9 @@ BESIDE = {
     "distinct": "DISTINCT",
     "qualify": "QUALIFY",
 }
+NUMBERING = frozenset((
+    "ROW_NUMBER", "RANK", "DENSE_RANK", "PERCENT_RANK", "CUME_DIST", "NTILE", "LAG", "LEAD",
+))  # fmt: skip
 SUBQUERY_HINT = "put the windows into a subquery: SELECT ... FROM (SELECT ..., m OVER w FROM t WINDOW w AS (...))"
 
 
@@ -44,14 +47,21 @@ def _lift_from(select: exp.Select, outputs: Iterator[str]) -> None:
         for window in select.args.get("windows") or []
         if CLAUSE in window.meta
     }
-    uses = [(window, _clause_of(window, defined)) for window in _windows_used(select)]
+    named = {window.this.name.lower(): window for window in select.args.get("windows") or []}
+    defined = {name: _on_base(clause, named) for name, clause in defined.items()}
+    uses = [(window, _clause_of(window, defined, named)) for window in _windows_used(select)]
+    for window, clause in uses:
+        if clause is not None and _ignores_frame(window.this):
+            _leave_plain(window, clause)
+    uses = [(window, None if _ignores_frame(window.this) else clause) for window, clause in uses]
     lifted = [(window, clause) for window, clause in uses if clause is not None]
     for window, _ in uses:
         _check_measure(window, defined, any(window is other for other, _ in lifted))
     plain = [window for window in select.args.get("windows") or [] if CLAUSE not in window.meta]
-    select.set("windows", plain or None)
     if not lifted:
+        select.set("windows", plain or None)
         return
+    select.set("windows", _still_used(plain, uses) or None)
     _check_select(select, [window for window, _ in lifted])
     functions: dict[int, list[WindowFunction]] = {}
     clauses = {id(clause): clause for _, clause in lifted}
@@ -59,6 +69,15 @@ def _lift_from(select: exp.Select, outputs: Iterator[str]) -> None:
         functions.setdefault(id(clause), []).append(_replace_by_column(window, select, next(outputs)))
     for identity, clause in clauses.items():
         _feed_from(select, replace(clause, functions=tuple(functions[identity])))
+
+
+def _still_used(plain: list[exp.Window], uses: list[tuple[exp.Window, PatternWindowClause | None]]) -> list[exp.Window]:
+    """The windows that something else than row patterns is over, or is built on."""
+    wanted = {window.alias.lower() for window, clause in uses if clause is None}
+    for window in reversed(plain):
+        if window.this.name.lower() in wanted and window.alias:
+            wanted.add(window.alias.lower())
+    return [window for window in plain if window.this.name.lower() in wanted]
 
 
 def _windows_used(select: exp.Select) -> list[exp.Window]:
@@ -70,10 +89,74 @@ def _windows_used(select: exp.Select) -> list[exp.Window]:
     ]
 
 
-def _clause_of(window: exp.Window, defined: dict[str, PatternWindowClause]) -> PatternWindowClause | None:
+def _ignores_frame(function: exp.Expr) -> bool:
+    """Functions that number rows of the partition: for them a window with a row pattern is like any other."""
+    name = function.name if isinstance(function, exp.Anonymous) else function.sql_names()[0] if isinstance(
+        function, exp.Func
+    ) else ""  # fmt: skip
+    return name.upper() in NUMBERING
+
+
+def _leave_plain(window: exp.Window, clause: PatternWindowClause) -> None:
+    """Of the window, only how it parts and orders the rows."""
+    window.meta.pop(CLAUSE, None)
+    window.set("alias", None)
+    window.set("over", "OVER")
+    window.set("partition_by", [key.copy() for key in clause.partition_by])
+    terms = [
+        exp.Ordered(this=term.expression.copy(), desc=term.descending, nulls_first=bool(term.nulls_first))
+        for term in clause.order_by
+    ]
+    window.set("order", exp.Order(expressions=terms) if terms else None)
+
+
+def _on_base(clause: PatternWindowClause, named: dict[str, exp.Window]) -> PatternWindowClause:
+    """The clause with what it takes from the window that it is built on."""
+    if clause.base is None:
+        return clause
+    base = named.get(clause.base.text.lower())
+    if base is None:
+        hint = suggest_name(clause.base.text, named)
+        raise InvalidQuery(f'there is no window "{clause.base.text}"', span=clause.base.span, hint=hint)
+    if CLAUSE in base.meta or base.args.get("spec"):
+        raise InvalidQuery(
+            f'"{clause.base.text}" has a frame of its own: a row pattern cannot be built on it',
+            span=clause.base.span,
+            hint="build it on a window that has PARTITION BY and ORDER BY only",
+        )
+    keys, order = _parts_of(base, named)
+    if clause.partition_by or (clause.order_by and order):
+        raise InvalidQuery(
+            f'the window "{clause.base.text}" says it already: PARTITION BY and ORDER BY are written once',
+            span=clause.base.span,
+            hint="leave them out behind the name of the window",
+        )
+    return replace(clause, partition_by=keys, order_by=clause.order_by or order, base=None)
+
+
+def _parts_of(
+    window: exp.Window, named: dict[str, exp.Window]
+) -> tuple[tuple[exp.Expression, ...], tuple[OrderTerm, ...]]:
+    """PARTITION BY and ORDER BY of a window, be they its own or of the window that it is built on."""
+    keys = tuple(window.args.get("partition_by") or ())
+    ordered = window.args.get("order")
+    terms = tuple(
+        OrderTerm(term.this, bool(term.args.get("desc")), span_of(term))
+        for term in (ordered.expressions if ordered else ())
+    )
+    inner = named.get(window.alias.lower()) if window.alias else None
+    if inner is None or inner is window:
+        return keys, terms
+    inner_keys, inner_terms = _parts_of(inner, named)
+    return keys or inner_keys, terms or inner_terms
+
+
+def _clause_of(
+    window: exp.Window, defined: dict[str, PatternWindowClause], named: dict[str, exp.Window]
+) -> PatternWindowClause | None:
     if CLAUSE in window.meta:
         clause: PatternWindowClause = window.meta[CLAUSE]
-        return clause
+        return _on_base(clause, named)
     clause_by_name = defined.get(window.alias.lower())
     if clause_by_name is not None and any(window.args.get(part) for part in ("partition_by", "order", "spec")):
         raise NotSupportedYet(

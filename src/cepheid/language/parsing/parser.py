@@ -25,16 +25,31 @@ from dataclasses import dataclass, replace
 from itertools import chain, count
 
 from sqlglot import Token, TokenType, exp
-from sqlglot.errors import ParseError, TokenError
+from sqlglot.dialects.dialect import Dialect
+from sqlglot.errors import ErrorLevel, ParseError, TokenError, UnsupportedError
 
-from cepheid.errors import CepheidError, Span, SyntaxProblem
-from cepheid.language.parsing.dialect import CLAUSE, Cepheid, CepheidParser, CepheidSpark, open_dialect
+from cepheid.errors import CepheidError, NotSupportedYet, Span, SyntaxProblem
+from cepheid.language.parsing.dialect import CLAUSE, CepheidParser, open_dialect
+from cepheid.language.parsing.distinct_arguments import refuse_distinct_arguments
 from cepheid.language.parsing.element_tokens import join_elements
+from cepheid.language.parsing.flink_spellings import spell_flink
+from cepheid.language.parsing.function_words import free_function_words
 from cepheid.language.parsing.lift_windows import lift_windows
+from cepheid.language.parsing.nesting import limit_depth, too_deep
+from cepheid.language.parsing.odd_characters import check_characters
 from cepheid.language.parsing.places import span_of
-from cepheid.language.parsing.syntax import EventClause, ParsedQuery, SequenceClause, StreamWindowClause
+from cepheid.language.parsing.syntax import (
+    EventClause,
+    ParsedQuery,
+    PatternWindowClause,
+    SequenceClause,
+    StreamWindowClause,
+)
 from cepheid.language.parsing.token_reader import place_problem
-from cepheid.settings import DialectName
+from cepheid.language.parsing.window_spellings import spell_windows
+from cepheid.language.parsing.written_dialects import FOREIGN, open_written
+from cepheid.language.parsing.written_text import dialect_of
+from cepheid.settings import DialectName, WrittenDialect
 
 __all__ = ["parse_query", "span_of"]
 
@@ -57,14 +72,30 @@ CLOSED_OR_OPEN_IN_SPARK = re.compile(
     """,
     re.VERBOSE | re.DOTALL,
 )
+# in PostgreSQL's and DuckDB's only behind an E
+CLOSED_OR_OPEN_BEHIND_E = re.compile(r"\b[eE]'(?:[^'\\]|\\.)*' | " + CLOSED_OR_OPEN.pattern, re.VERBOSE | re.DOTALL)
+PIECES: dict[WrittenDialect, re.Pattern[str]] = {
+    "spark": CLOSED_OR_OPEN_IN_SPARK,
+    "risingwave": CLOSED_OR_OPEN_BEHIND_E,
+    "duckdb": CLOSED_OR_OPEN_BEHIND_E,
+}
 
 
 def parse_query(text: str, dialect: DialectName = "trino") -> ParsedQuery:
-    """The syntax tree of one query; every mistake in `text` is a SyntaxProblem with its place."""
+    """The syntax tree of one query; every mistake in `text` is a SyntaxProblem with its place.
+
+    dialect: of the tree and its values; a WrittenText says itself whose SQL it is, and is translated.
+    """
     try:
-        relation = parse_relation(text, dialect)
-        names = FreeNames(name_freely("_cep", text), name_freely("_over", text))
-        return ParsedQuery(text, relation, tuple(take_out_clauses(relation, names)), dialect)
+        written = dialect_of(text) if dialect == "trino" else None
+        relation = parse_relation(text, dialect, written)
+        if written == "flink":
+            spell_flink(relation)
+        names = FreeNames(name_freely("_cep", text), name_freely("_over", text), dialect == "spark")
+        parsed = ParsedQuery(text, relation, tuple(take_out_clauses(relation, names)), dialect)
+        if written in FOREIGN:
+            check_translatable(parsed, written)
+        return parsed
     except CepheidError as problem:
         problem.with_text(text)
         raise
@@ -73,21 +104,23 @@ def parse_query(text: str, dialect: DialectName = "trino") -> ParsedQuery:
 # --- text to tree ----------------------------------------------------------------------------------------
 
 
-def parse_relation(text: str, name: DialectName) -> exp.Expression:
+def parse_relation(text: str, name: DialectName, written: WrittenDialect | None = None) -> exp.Expression:
     """The tree of sqlglot, in which tables carry the clauses."""
-    check_closed(text, name)
-    dialect = open_dialect(name)
-    tokens = read_tokens(dialect, text)
+    pieces = PIECES.get(written or name, CLOSED_OR_OPEN)
+    check_characters(text, pieces)
+    check_closed(text, pieces)
+    dialect = open_dialect(name) if written is None else open_written(written)
+    tokens = free_function_words(read_tokens(dialect, text))
     check_single(tokens, text)
-    parser = dialect.Parser(dialect=dialect)
+    parser = dialect.parser()
+    assert isinstance(parser, CepheidParser), "every dialect of ours reads event constructs"
     tree = run_parser(parser, join_elements(tokens), text)
     if not isinstance(tree, QUERIES):
         raise SyntaxProblem("this is not a query", span=span_of_tokens(tokens), hint=QUERY_HINT)
     return tree
 
 
-def check_closed(text: str, dialect: DialectName) -> None:
-    pieces = CLOSED_OR_OPEN_IN_SPARK if dialect == "spark" else CLOSED_OR_OPEN
+def check_closed(text: str, pieces: re.Pattern[str]) -> None:
     for found in pieces.finditer(text):
         if found["open"]:
             what = "comment" if len(found["open"]) > 1 else "quote"
@@ -98,7 +131,17 @@ def check_closed(text: str, dialect: DialectName) -> None:
             )
 
 
-def read_tokens(dialect: Cepheid | CepheidSpark, text: str) -> list[Token]:
+def check_translatable(parsed: ParsedQuery, written: WrittenDialect) -> None:
+    """Refuse what Trino's SQL has no words for: sqlglot would leave it out."""
+    for tree in (parsed.relation, *(part for clause in parsed.clauses for part in list_parts(clause))):
+        try:
+            tree.sql(dialect="trino", unsupported_level=ErrorLevel.RAISE)
+        except UnsupportedError as error:
+            hint = "write it in the default dialect"
+            raise NotSupportedYet(f"this part of {written}'s SQL ({error})", span=span_of(tree), hint=hint) from error
+
+
+def read_tokens(dialect: Dialect, text: str) -> list[Token]:
     try:
         return dialect.tokenize(text)
     except TokenError as error:
@@ -132,8 +175,7 @@ def run_parser(parser: CepheidParser, tokens: list[Token], text: str) -> exp.Exp
     except ParseError as error:
         raise place_problem(parser.furthest or error, span_of_tokens(tokens)) from error
     except RecursionError as error:
-        hint = "name inner queries in WITH, and write a long chain of OR as x IN (...)"
-        raise SyntaxProblem("the query is nested too deeply", span=span_of_tokens(tokens), hint=hint) from error
+        raise too_deep(span_of_tokens(tokens)) from error
     # sqlglot trips over some malformed texts (None where it expects a node): still a mistake in the text
     except Exception as error:
         span = Span(parser.position, parser.position)
@@ -145,10 +187,12 @@ def run_parser(parser: CepheidParser, tokens: list[Token], text: str) -> exp.Exp
 
 @dataclass(frozen=True, slots=True)
 class FreeNames:
-    """Names that the query does not use: for tables that stand for clauses, and for columns that windows add."""
+    """Names that the query does not use: for tables that stand for clauses, and for columns that windows add;
+    host_windows: the host has the windows of its own dialect itself."""
 
     placeholders: Iterator[str]
     outputs: Iterator[str]
+    host_windows: bool = False
 
 
 def name_freely(stem: str, text: str) -> Iterator[str]:
@@ -159,6 +203,9 @@ def name_freely(stem: str, text: str) -> Iterator[str]:
 
 def take_out_clauses(tree: exp.Expression, names: FreeNames) -> Iterator[EventClause]:
     """The clauses that tables of `tree` carry, inner before outer; the tables get the placeholders' names."""
+    limit_depth(tree)
+    refuse_distinct_arguments(tree)
+    spell_windows(tree, names.host_windows)
     lift_windows(tree, names.outputs)
     carriers = [table for table in tree.find_all(exp.Table) if CLAUSE in table.meta]
     for table in sorted(carriers, key=lambda table: table.meta[CLAUSE].span.start):
@@ -185,6 +232,8 @@ def list_parts(clause: EventClause) -> Iterator[exp.Expression]:
         yield from clause.partition_by
         yield from (measure.expression for measure in clause.measures)
         yield from (definition.condition for definition in clause.definitions)
+        if isinstance(clause, PatternWindowClause) and clause.frame_end is not None:
+            yield clause.frame_end
     elif clause.where is not None:
         yield clause.where
     yield from (term.expression for term in clause.order_by)

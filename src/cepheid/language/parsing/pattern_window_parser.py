@@ -1,8 +1,8 @@
 """Read a row pattern of a WINDOW clause, from its opening parenthesis to the closing one.
 
     WINDOW w AS (
-      PARTITION BY .. ORDER BY .. MEASURES ..
-      ROWS BETWEEN CURRENT ROW AND [UNBOUNDED FOLLOWING | n FOLLOWING]
+      [another window] PARTITION BY .. ORDER BY .. MEASURES ..
+      ROWS BETWEEN CURRENT ROW AND [UNBOUNDED FOLLOWING | n FOLLOWING | CURRENT ROW]
       AFTER MATCH SKIP .. [INITIAL | SEEK] PATTERN ( .. ) [WITHIN ..] SUBSET .. DEFINE ..
     )
 
@@ -25,7 +25,7 @@ from cepheid.language.parsing.match_recognize_parser import (
     read_subsets,
     refuse_clause,
 )
-from cepheid.language.parsing.syntax import PatternWindowClause
+from cepheid.language.parsing.syntax import Name, PatternWindowClause
 from cepheid.language.parsing.token_reader import TokenReader
 
 WORDS = (
@@ -62,10 +62,11 @@ def read_window(reader: TokenReader) -> PatternWindowClause:
     """The clause that starts at the next token, a parenthesis; source, functions and placeholder come later."""
     start = reader.position
     reader.expect_mark(TokenType.L_PAREN, "(", hint=ORDER_HINT)
+    base = read_base(reader)
     partition_by = read_partition_by(reader)
     order_by = reader.read_order_by()
     measures = read_measures(reader)
-    following = read_frame(reader)
+    following, frame_end = read_frame(reader)
     after_match = read_after_match(reader)
     seek = reader.take_words("SEEK") or (reader.take_words("INITIAL") and False)
     pattern, pattern_span = read_pattern(reader, WINDOW)
@@ -91,11 +92,21 @@ def read_window(reader: TokenReader) -> PatternWindowClause:
         definitions=definitions,
         span=reader.span_from(start),
         pattern_span=pattern_span,
+        frame_end=frame_end,
+        base=base,
     )
 
 
-def read_frame(reader: TokenReader) -> int | None:
-    """How many rows after the current one belong to the frame; None: all."""
+def read_base(reader: TokenReader) -> Name | None:
+    """The name of another window, if one stands first."""
+    clauses = (TokenType.PARTITION_BY, TokenType.ORDER_BY)
+    if any(map(reader.at_mark, clauses)) or reader.next_word in (*WORDS, "RANGE", "GROUPS", "ONE", "ALL"):
+        return None
+    return reader.read_name("a window", hint=ORDER_HINT) if reader.at_name() else None
+
+
+def read_frame(reader: TokenReader) -> tuple[int | None, exp.Expression | None]:
+    """How many rows after the current one belong to the frame; None: all, or as many as the expression says."""
     if reader.next_word in ("ONE", "ALL"):
         reader.refuse(f'"{reader.next_word}" has no meaning in WINDOW', hint=PER_MATCH_HINT)
     if reader.next_word in ("RANGE", "GROUPS"):
@@ -108,13 +119,17 @@ def read_frame(reader: TokenReader) -> int | None:
     if not reader.take_words("BETWEEN", "CURRENT", "ROW", "AND"):
         reader.refuse("the frame of a row pattern begins at the current row", hint=FRAME_HINT)
     if reader.take_words("UNBOUNDED", "FOLLOWING"):
-        return None
-    written = reader.take_text(TokenType.NUMBER)
-    is_count = written is not None and written.isdigit() and len(written) <= LONGEST_FRAME
-    if not (is_count and reader.take_words("FOLLOWING")):
-        reader.refuse(
-            "the frame of a row pattern ends at UNBOUNDED FOLLOWING or a number of rows",
-            hint=FRAME_HINT,
-            span=reader.span_from(start),
-        )
-    return int(written or 0)
+        return None, None
+    if reader.take_words("CURRENT", "ROW"):
+        return 0, None
+    told = "the frame of a row pattern ends at UNBOUNDED FOLLOWING, at CURRENT ROW or after a number of rows"
+    if reader.at_words("UNBOUNDED"):
+        reader.refuse(told, hint=FRAME_HINT, span=reader.span_from(start))
+    written = reader.read_expression("a number of rows", hint=FRAME_HINT)
+    if not reader.take_words("FOLLOWING"):
+        reader.refuse(told, hint=FRAME_HINT, span=reader.span_from(start))
+    if not isinstance(written, exp.Literal):
+        return None, written
+    if written.is_string or not written.this.isdigit() or len(written.this) > LONGEST_FRAME:
+        reader.refuse(told, hint=FRAME_HINT, span=reader.span_from(start))
+    return int(written.this), None

@@ -10,7 +10,8 @@ number.  So the text is read again from the opening parenthesis on; places stay 
     concatenation  :=  factor+
     factor         :=  primary quantifier?
     primary        :=  variable  ^  $  ()  ( alternation )  {- alternation -}  PERMUTE ( alternation, ... )
-                       NOT variable, also written ~variable
+                       NOT variable, also written ~variable, with an optional FOR duration
+    duration       :=  as behind WITHIN: INTERVAL '10' SECOND, 5 s, or 10 where event time is a number
     quantifier     :=  * + ? {n} {n,} {,m} {n,m}, each with an optional ? (reluctant)
 """
 
@@ -33,11 +34,14 @@ from cepheid.kernel.pattern import (
     RowPattern,
     Term,
 )
+from cepheid.language.parsing.interval_parser import LENGTHS, MICROSECOND, scale_unit, split_amount
 
 LEXEME = re.compile(
     r"""
       (?P<name> [^\W\d]\w* )
     | (?P<quoted> "(?:[^"]|"")+" | `(?:[^`]|``)+` )
+    | (?P<text> '(?:[^']|'')*' )
+    | (?P<number> (?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)? )
     | (?P<bounds> \{ \s* (?: (?P<exact>[0-9]+) | (?P<least>[0-9]*) \s* , \s* (?P<most>[0-9]*) ) \s* \} )
     | (?P<mark> \{- | -\} | [()|,*+?^$~] )
     | (?P<unknown> . )
@@ -51,6 +55,9 @@ PATTERN_ENDS = frozenset({")", "|", ",", "-}", ""})
 DEEPEST_NESTING = 100  # more is a generated text, and would overflow the stack of those who walk the tree
 MOST_DIGITS = 9
 ABSENCE_HINT = "NOT stands before one variable: a NOT b c; DEFINE b with OR for several conditions"
+DURATION_HINT = "write for example NOT b FOR INTERVAL '10' SECOND, or NOT b FOR 10 s"
+SEQUENCE_HINT = "variables that follow one another stand side by side, (a b); one of them is (a | b)"
+OTHER_MARKS = {**dict.fromkeys((",", "-", "&", ">", "&&"), SEQUENCE_HINT), "!": "write NOT a, for no event like a"}
 QUANTIFIER_HINT = "quantifiers are * + ? {n} {n,} {,m} {n,m}; {- ... -} leaves events out of the output"
 
 
@@ -121,6 +128,7 @@ class RowPatternReader:
             return SyntaxProblem(message, span=found.span, hint='close the pattern with ")"')
         message = f'unexpected "{found.text}" in the row pattern: expected {expected}'
         hint = "the empty pattern is written ()" if found.mark in PATTERN_ENDS else QUANTIFIER_HINT
+        hint = OTHER_MARKS.get(found.text, hint)
         return SyntaxProblem(message, span=found.span, hint=hint)
 
     def read_alternation(self) -> RowPattern:
@@ -156,7 +164,7 @@ class RowPatternReader:
                 return self.read_named(self.take())
             case Lexeme(kind="quoted"):
                 quoted = self.take()
-                return Term(unquote(quoted.text), quoted.span)
+                return Term(name_variable(quoted), quoted.span)
             case Lexeme(mark="~"):
                 return self.read_absence(self.take())
             case Lexeme(mark="("):
@@ -172,7 +180,7 @@ class RowPatternReader:
             return self.nested(lambda opening: self.read_permutation(name, opening))
         if name.text.upper() == "NOT":
             return self.read_absence(name)
-        return Term(name.text, name.span)
+        return Term(name_variable(name), name.span)
 
     def read_absence(self, mark: Lexeme) -> RowPattern:
         """NOT b: no event that is a b."""
@@ -184,8 +192,35 @@ class RowPatternReader:
                 hint=ABSENCE_HINT,
             )
         name = self.take()
-        variable = unquote(name.text) if name.kind == "quoted" else name.text
-        return Absence(variable, Span(mark.span.start, name.span.end))
+        lasting, counted = None, False
+        if self.current.kind == "name" and self.current.text.upper() == "FOR":
+            self.take()
+            lasting, counted = self.read_duration()
+        place = Span(mark.span.start, self.end_of_last)
+        return Absence(name_variable(name), lasting, counted, place)
+
+    def read_duration(self) -> tuple[int, bool]:
+        """How long FOR says, in microseconds; or in units of event time that is a number, where there is no unit."""
+        is_interval = self.current.kind == "name" and self.current.text.upper() == "INTERVAL"
+        if is_interval:
+            self.take()
+        start = self.current.span.start
+        minus = self.take().text if self.current.text == "-" else ""
+        if self.current.kind not in ("number", "text"):
+            found = f'"{self.current.text}"' if self.current.text else "the end"
+            raise SyntaxProblem(
+                f"expected a duration behind FOR, not {found}", span=self.current.span, hint=DURATION_HINT
+            )
+        written = self.take()
+        amount, unit = split_amount(written.text.strip("'"), written.span)
+        if not unit and self.current.kind == "name" and (is_interval or self.current.text.lower() in LENGTHS):
+            unit = self.take().text
+        place = Span(start, self.end_of_last)
+        if unit:
+            return scale_unit(minus + amount, unit, place) // MICROSECOND, False
+        if is_interval or not written.text.isdigit():
+            raise SyntaxProblem(f'"{written.text}" has no unit of time', span=place, hint=DURATION_HINT)
+        return int(minus + amount), True
 
     def nested(self, read: Callable[[Lexeme], RowPattern]) -> RowPattern:
         opening = self.take()
@@ -248,6 +283,11 @@ def check_digits(lexeme: Lexeme) -> None:
             span=lexeme.span,
             hint=f"bounds have at most {MOST_DIGITS} digits",
         )
+
+
+def name_variable(lexeme: Lexeme) -> str:
+    """Names of variables are in capitals, unless they are quoted: a and A are one, "a" is another."""
+    return unquote(lexeme.text) if lexeme.kind == "quoted" else lexeme.text.upper()
 
 
 def unquote(text: str) -> str:

@@ -15,7 +15,7 @@ from typing import Literal, cast
 from sqlglot import TokenType, exp
 
 from cepheid.errors import Span
-from cepheid.language.parsing.interval_parser import read_duration
+from cepheid.language.parsing.interval_parser import read_duration, read_span
 from cepheid.language.parsing.syntax import ChangeStream, OutputClause, StreamWindowClause
 from cepheid.language.parsing.token_reader import TokenReader
 
@@ -61,7 +61,7 @@ def read_stream_window(reader: TokenReader, source: exp.Expression) -> StreamWin
             closes = reader.read_expression("a condition that closes the window", hint=CONDITION_HINT)
     elif word == "SESSION":
         reader.take_words("GAP")
-        size = _read_duration(reader)
+        size = _read_span(reader)
     else:
         size = _read_extent(reader, word)
     slide = _read_slide(reader, word)
@@ -88,7 +88,7 @@ def _read_extent(reader: TokenReader, word: str) -> Size:
     if reader.take_words("UNBOUNDED"):
         reader.take_words("PRECEDING")
         return None, reader.span_from(start)
-    return _read_count(reader) if word == "ROWS" else _read_duration(reader)
+    return _read_count(reader) if word == "ROWS" else _read_span(reader)
 
 
 def _read_slide(reader: TokenReader, word: str) -> Size | None:
@@ -96,7 +96,7 @@ def _read_slide(reader: TokenReader, word: str) -> Size | None:
         return None
     if word == "SESSION":
         reader.refuse("a session has no slide", hint="it ends when no event comes for as long as the gap")
-    return _read_duration(reader) if word == "RANGE" else _read_count(reader)
+    return _read_span(reader) if word == "RANGE" else _read_count(reader)
 
 
 def _read_count(reader: TokenReader) -> tuple[int, Span]:
@@ -111,6 +111,12 @@ def _read_count(reader: TokenReader) -> tuple[int, Span]:
     return -int(written) if minus else int(written), span
 
 
+def _read_span(reader: TokenReader) -> Size:
+    """A duration, or a number of event time that is one."""
+    start = reader.position
+    return read_span(reader), reader.span_from(start)
+
+
 def _read_duration(reader: TokenReader) -> tuple[timedelta, Span]:
     start = reader.position
     duration = read_duration(reader)
@@ -119,6 +125,21 @@ def _read_duration(reader: TokenReader) -> tuple[timedelta, Span]:
 
 def at_output(reader: TokenReader) -> bool:
     return reader.at_words("OUTPUT", "EVERY") or reader.at_words("OUTPUT", "ON")
+
+
+def at_emit(reader: TokenReader) -> bool:
+    return reader.at_words("EMIT", "ON")
+
+
+def read_emit(reader: TokenReader) -> None:
+    """EMIT ON WINDOW CLOSE of RisingWave, which rows wait for anyway; others are asked for by emit=."""
+    if not at_emit(reader):
+        return
+    start = reader.position
+    reader.take_words("EMIT", "ON")
+    if not reader.take_words("WINDOW", "CLOSE"):
+        hint = 'leave it out, and open the query with emit="changes"'
+        reader.refuse("EMIT ON something else than WINDOW CLOSE", span=reader.span_from(start), hint=hint)
 
 
 def read_output(reader: TokenReader) -> OutputClause | None:

@@ -7,8 +7,8 @@ clauses are sqlglot trees too, and keep their places (`parser.span_of`).
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any, Literal
 
@@ -25,6 +25,12 @@ class Name:
 
     text: str
     span: Span | None = field(default=None, compare=False)
+    quoted: bool = field(default=False, compare=False)
+
+    @property
+    def folded(self) -> str:
+        """As the standard tells identifiers apart: in capitals, unless it is quoted."""
+        return self.text if self.quoted else self.text.upper()
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +38,7 @@ class OrderTerm:
     expression: exp.Expression
     descending: bool = False
     span: Span | None = field(default=None, compare=False)
+    nulls_first: bool | None = None  # None: nothing is written
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,9 +77,9 @@ class AfterMatch:
 
 @dataclass(frozen=True, slots=True)
 class Within:
-    """WITHIN <interval>; the parser reads the amount, the binder judges it."""
+    """WITHIN <interval>, or a number where event time is one; the parser reads the amount, the binder judges it."""
 
-    duration: timedelta
+    duration: timedelta | int
     span: Span | None = field(default=None, compare=False)
 
 
@@ -132,6 +139,8 @@ class PatternWindowClause:
     span: Span
     pattern_span: Span
     functions: tuple[WindowFunction, ...] = ()
+    frame_end: exp.Expression | None = None  # how many rows, where it is no number
+    base: Name | None = None  # the window of which it takes PARTITION BY and ORDER BY
 
     @property
     def head(self) -> Span:
@@ -139,9 +148,33 @@ class PatternWindowClause:
         return Span(self.span.start, self.span.start + 1)
 
 
+Link = Literal["next", "followed", "any"]
+
+
+@dataclass(frozen=True, slots=True)
+class Repeats:
+    """`+`, `*`, `?`, `{2,5}` and what stands behind the variable: how often, how elements follow one another, whether
+    as many as possible are taken, and the event that ends it."""
+
+    least: int = 1
+    most: int | None = 1
+    inner: Link | None = None
+    greedy: bool = False
+    until: SequenceTerm | None = None
+
+    @property
+    def is_plain(self) -> bool:
+        """Just one, or one or more."""
+        return self in (Repeats(), Repeats(1, None))
+
+
 @dataclass(frozen=True, slots=True)
 class SequenceTerm:
-    """`bids b`, `bids+ b[]` (repeated) or `~cancels c` (negated); `predicates` are functions in Python."""
+    """`bids b`, `bids+ b[]` (repeated) or `~cancels c` (negated); `predicates` are functions in Python.
+
+    `link`: how it follows the item before, if that is said; `at_once`: NOT NEXT; `lasting`: FOR <interval>; `every`: it
+    may happen again and again.
+    """
 
     stream: Name
     variable: Name
@@ -149,15 +182,60 @@ class SequenceTerm:
     negated: bool = False
     span: Span | None = field(default=None, compare=False)
     predicates: tuple[Callable[[Any], Any], ...] = ()
+    repeats: Repeats = Repeats()
+    link: Link | None = None
+    at_once: bool = False
+    lasting: Within | None = None
+    every: bool = False
+
+    @property
+    def has_ways(self) -> bool:
+        """Does it say more than the strategy can?"""
+        told = self.link is not None or self.at_once or self.lasting is not None or self.every
+        return told or not self.repeats.is_plain
 
 
 @dataclass(frozen=True, slots=True)
 class TermGroup:
-    """`(asks b | trades c)`: one of them; `(asks b & trades c)`: all of them, in any order."""
+    """`(asks b | trades c)`: one of them; `(asks b & trades c)`: all of them, in any order; `(asks b, trades c)+`: one
+    after the other."""
 
-    kind: Literal["one_of", "all_of"]
-    terms: tuple[SequenceTerm, ...]
+    kind: Literal["one_of", "all_of", "in_turn"]
+    terms: tuple[SequenceTerm | TermGroup, ...]
     span: Span | None = field(default=None, compare=False)
+    repeats: Repeats = Repeats()
+    link: Link | None = None
+    every: bool = False
+
+    @property
+    def has_ways(self) -> bool:
+        plain = self.kind != "in_turn" and self.repeats == Repeats() and self.link is None and not self.every
+        return not plain or any(isinstance(term, TermGroup) or term.has_ways or term.negated for term in self.terms)
+
+
+SequenceItems = tuple[SequenceTerm | TermGroup, ...]
+
+
+def walk_terms(items: SequenceItems) -> Iterator[SequenceTerm]:
+    """All terms, in the order in which they are written."""
+    for item in items:
+        if isinstance(item, TermGroup):
+            yield from walk_terms(item.terms)
+        else:
+            yield item
+        if item.repeats.until is not None:
+            yield item.repeats.until
+
+
+def change_terms(items: SequenceItems, change: Callable[[SequenceTerm], SequenceTerm]) -> SequenceItems:
+    """The same items, with each term changed."""
+
+    def change_item(item: SequenceTerm | TermGroup) -> SequenceTerm | TermGroup:
+        if item.repeats.until is not None:
+            item = replace(item, repeats=replace(item.repeats, until=change(item.repeats.until)))
+        return replace(item, terms=change_terms(item.terms, change)) if isinstance(item, TermGroup) else change(item)
+
+    return tuple(map(change_item, items))
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,10 +250,10 @@ class PartialLimit:
 @dataclass(frozen=True, slots=True)
 class SequenceClause:
     """PATTERN SEQ ( ... ) [ORDER BY c] [WHERE p] [WITHIN i] [TIMEOUT ROWS] [STRATEGY s] [CONSUME MATCHED | REUSE]
-    [LIMIT PARTIALS n ...] as an item of FROM."""
+    [ONCE] [PER KEY] [LIMIT PARTIALS n ...] as an item of FROM."""
 
     placeholder: str
-    items: tuple[SequenceTerm | TermGroup, ...]
+    items: SequenceItems
     order_by: tuple[OrderTerm, ...]
     where: exp.Expression | None
     within: Within | None
@@ -185,11 +263,18 @@ class SequenceClause:
     consume: bool = False
     limit: PartialLimit | None = None
     timeouts: Span | None = None  # where TIMEOUT ROWS is written
+    once: Span | None = None  # where ONCE is written
+    per_key: bool = False
 
     @property
     def terms(self) -> tuple[SequenceTerm, ...]:
         """All terms, in the order in which they are written."""
-        return tuple(term for item in self.items for term in (item.terms if isinstance(item, TermGroup) else (item,)))
+        return tuple(walk_terms(self.items))
+
+    @property
+    def has_ways(self) -> bool:
+        """Do steps follow one another in ways of their own, and not all by the strategy?"""
+        return self.once is not None or self.per_key or any(item.has_ways for item in self.items)
 
     @property
     def head(self) -> Span:

@@ -13,37 +13,52 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from difflib import get_close_matches
 from itertools import zip_longest
-from typing import NoReturn, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 from sqlglot import Token, TokenType, exp
 from sqlglot.errors import ParseError
 from sqlglot.parser import Parser
 
-from cepheid.errors import NotSupportedYet, Span, SyntaxProblem
+from cepheid.errors import Span, SyntaxProblem
+from cepheid.language.parsing.nesting import too_deep
 from cepheid.language.parsing.syntax import Name, OrderTerm
 
 T = TypeVar("T")
+E = TypeVar("E", bound=exp.Expr)
 
 WORD = re.compile(r"[^\W\d]\w*\Z")
 NO_NAMES = frozenset({TokenType.STRING, TokenType.NATIONAL_STRING, TokenType.HEX_STRING, TokenType.SELECT})
 LONGEST_QUOTE = 40
+KEYWORDS = ("FROM", "WHERE", "GROUP", "ORDER", "HAVING", "LIMIT", "WITHIN", "OUTPUT", "SELECT", "INTERVAL", "PARTITION")
+OTHER_WORDS = {"TOP": "write LIMIT at the end of the query", "ISNULL": "write IS NULL", "NOTNULL": "write IS NOT NULL"}
+COMPARED_MARKS = {"&&": "write AND", "&": "write AND", "=>": "write >= for at least", "=<": "write <= for at most"}
+OTHER_MARKS = {
+    **COMPARED_MARKS, "!": "write NOT", "#": "a comment begins with --, or stands between /* and */",
+    "//": "a comment begins with --, or stands between /* and */",
+    "?": "a query has no parameters: write the value itself", "$": "a query has no parameters: write the value itself",
+    "`": 'names are quoted as "name" in this dialect',
+    ";": "one query ends with one semicolon, or with none",
+}  # fmt: skip
+MOVES_PER_TOKEN = 100
 SEMANTICS = ("RUNNING", "FINAL")
 
 
 class PlacedParseError(ParseError):
     """A mistake found by sqlglot; it may still turn out harmless, as sqlglot tries and retreats."""
 
-    def __init__(self, message: str, span: Span) -> None:
+    def __init__(self, message: str, span: Span, hint: str) -> None:
         super().__init__(message)
         self.message = message
         self.span = span
+        self.hint = hint
 
 
 def place_problem(error: ParseError, otherwise: Span) -> SyntaxProblem:
     """sqlglot's error as ours; `otherwise` is told when it has no place."""
     if isinstance(error, PlacedParseError):
-        return SyntaxProblem(error.message, span=error.span, hint=suggest_repair(error.message))
+        return SyntaxProblem(error.message, span=error.span, hint=error.hint)
     message = phrase_problem(str(error), "")
     return SyntaxProblem(message, span=otherwise, hint=suggest_repair(message))
 
@@ -52,7 +67,15 @@ class TokenReader(Parser):
     """A parser of sqlglot with a vocabulary for our own clauses; the parser of a dialect stands beside it."""
 
     allows_semantics = False  # RUNNING and FINAL mean something here
+    moves_back = 0
     furthest: PlacedParseError | None = None  # the mistake deepest in the text explains best
+
+    def _retreat(self, index: int) -> None:
+        """sqlglot tries what it does not know in several ways; under one another they are more than any text needs."""
+        self.moves_back += self._index - index
+        if self.moves_back > MOVES_PER_TOKEN * (len(self._tokens) + 100):
+            raise too_deep(self.place(self._curr))
+        super()._retreat(index)
 
     # --- places ------------------------------------------------------------------------------------------
     @property
@@ -74,10 +97,29 @@ class TokenReader(Parser):
     def raise_error(self, message: str, token: Token | None = None) -> NoReturn:
         """sqlglot calls this; the error must stay one that sqlglot can catch when it retreats."""
         place = token or self._curr
-        error = PlacedParseError(phrase_problem(message, self.quote(place)), self.place(place))
+        told = phrase_problem(message, self.quote(place))
+        error = PlacedParseError(told, self.place(place), self.suggest_word() or suggest_repair(told))
         if self.furthest is None or error.span.start > self.furthest.span.start:
             self.furthest = error
         raise error
+
+    def suggest_word(self) -> str | None:
+        """Is the word before a keyword with a slip in it, or one of another SQL?"""
+        if not self._prev or self._prev.token_type != TokenType.VAR:
+            return None
+        word = self._prev.text.upper()
+        if word in OTHER_WORDS:
+            return OTHER_WORDS[word]
+        near = get_close_matches(word, KEYWORDS, n=1, cutoff=0.75)
+        return f'did you mean {near[0]} instead of "{self._prev.text}"?' if near and near[0] != word else None
+
+    def validate_expression(self, expression: E, args: list[Any] | None = None) -> E:
+        """sqlglot makes some calls with fewer arguments than they need, and puts None there."""
+        checked = super().validate_expression(expression, args)
+        arguments = expression.args.get("expressions")
+        if arguments and any(each is None for each in arguments):
+            self.raise_error("Required argument is missing")
+        return checked
 
     def quote(self, token: Token) -> str:
         """The token as written, or nothing at the end of the query."""
@@ -90,7 +132,7 @@ class TokenReader(Parser):
     def refuse_next(self, expected: str, *, hint: str) -> NoReturn:
         found = self.quote(self._curr)
         where = f'before "{found}"' if found else "at the end of the query"
-        self.refuse(f"expected {expected} {where}", hint=hint)
+        self.refuse(f"expected {expected} {where}", hint=COMPARED_MARKS.get(found, hint))
 
     @contextmanager
     def without_retreat(self) -> Iterator[None]:
@@ -160,7 +202,7 @@ class TokenReader(Parser):
             self.refuse_next(what, hint=hint)
         token = self._curr
         self._advance()
-        return Name(token.text, self.place(token))
+        return Name(token.text, self.place(token), token.token_type == TokenType.IDENTIFIER)
 
     def read_list(self, read_item: Callable[[], T]) -> tuple[T, ...]:
         items = [read_item()]
@@ -174,6 +216,14 @@ class TokenReader(Parser):
             self.refuse_next(what, hint=hint)
         return expression
 
+    def read_table_argument(self, hint: str) -> exp.Expression:
+        """A table as the argument of a table function: TABLE s, s, or a subquery."""
+        self.take_mark(TokenType.TABLE)
+        table = self._parse_table() if self.at_mark(TokenType.L_PAREN) else self._parse_table_parts()
+        if not isinstance(table, exp.Table | exp.Subquery):
+            self.refuse_next("a table", hint=hint)
+        return table
+
     def read_order_by(self) -> tuple[OrderTerm, ...]:
         return self.read_list(self.read_order_term) if self.take_mark(TokenType.ORDER_BY) else ()
 
@@ -181,13 +231,10 @@ class TokenReader(Parser):
         start = self.position
         expression = self.read_expression("an expression to order by", hint="write a column, as in ORDER BY ts")
         descending = not self.take_mark(TokenType.ASC) and self.take_mark(TokenType.DESC)
-        if self.at_words("NULLS"):
-            raise NotSupportedYet(
-                "NULLS FIRST or LAST in the order of events",
-                span=self.place(self._curr),
-                hint="leave it out: events whose time is null take no part",
-            )
-        return OrderTerm(expression, descending, self.span_from(start))
+        nulls_first = True if self.take_words("NULLS", "FIRST") else None
+        if nulls_first is None and self.take_words("NULLS", "LAST"):
+            nulls_first = False
+        return OrderTerm(expression, descending, self.span_from(start), nulls_first)
 
     # --- RUNNING and FINAL -------------------------------------------------------------------------------
     @contextmanager
@@ -224,12 +271,23 @@ def phrase_problem(description: str, found: str) -> str:
         return f'expected "{description.removeprefix("Expecting ")}" {where}'
     if description.startswith("Required "):
         return f"something is missing {where}"
+    if "number of provided arguments" in description:
+        return f"there are too many arguments {where}"
+    if description.startswith("Expected TYPE"):
+        return f"expected a type {where}"
     plain = re.sub(r"( but got|,? ?<).*", "", description, flags=re.DOTALL).rstrip(".").replace("'", '"')
     return f"{plain[:1].lower()}{plain[1:]} {where}"
 
 
 def suggest_repair(message: str) -> str:
     """The next step for what sqlglot found, which knows only what it does not understand."""
+    found = re.search(r'(?:unexpected|before) "(\S+)"', message)
+    if found and found[1] in OTHER_MARKS:
+        return OTHER_MARKS[found[1]]
+    if message.startswith("there are too many arguments"):
+        return "leave some of them out: the function takes fewer"
+    if message.startswith("expected a type"):
+        return "types are BIGINT, DOUBLE, DECIMAL(10, 2), VARCHAR, BOOLEAN, DATE, TIMESTAMP"
     if message.startswith("expected "):
         return "write that there, or finish what stands in front of it"
     if message.endswith(("end of the query", "ends too early")):

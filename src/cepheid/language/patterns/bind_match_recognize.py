@@ -16,7 +16,7 @@ from cepheid.graph.operators.row_pattern import OutputCell
 from cepheid.kernel.pattern import Exclusion, walk_pattern
 from cepheid.language.expressions.scope import EventInput, InputColumn
 from cepheid.language.parsing.syntax import MatchRecognizeClause
-from cepheid.language.patterns.bind_row_pattern import BoundPattern, bind_row_pattern, look_ahead
+from cepheid.language.patterns.bind_row_pattern import BoundPattern, bind_row_pattern, look_ahead, order_of_rows
 from cepheid.language.patterns.clause_fields import read_row_fields
 from cepheid.language.patterns.measures import MeasureBinder, uses_timed_out
 from cepheid.language.relations.output_names import refuse_double_names
@@ -46,7 +46,7 @@ def bind_match_recognize(clause: MatchRecognizeClause, source: EventInput) -> tu
         ),
         cells=cells,
         keys=len(bound.keys),
-        order=len(bound.ordered),
+        order=order_of_rows(bound),
         all_rows=all_rows,
         show_empty=clause.empty_matches != "omit",
     )
@@ -99,7 +99,7 @@ def _bind_outputs(
         cell = measures.cell(OutputCell(name="", kind="row", column=column.layout))
         return column.name, Column(cell.name)
 
-    keys, ordered = bound.keys, bound.ordered
+    keys, ordered = bound.keys, source.list_order(bound.ordered)
     bind = measures.bind_where_matched if unmatched else measures.bind
     outputs = [row_cell(key) for key in keys]
     computed = [(measure.name.text, bind(measure)) for measure in clause.measures]
@@ -109,7 +109,7 @@ def _bind_outputs(
         leading = {column.value for column in (*keys, *ordered)}
         outputs += [row_cell(column) for column in ordered if column.value not in {key.value for key in keys}]
         outputs += computed
-        outputs += [row_cell(source.named(name)) for name in source.schema.names if Column(name) not in leading]
+        outputs += [row_cell(source.named(name)) for name in source.shown_names if Column(name) not in leading]
     _check_names(clause, [name for name, _ in outputs])
     return tuple(outputs)
 

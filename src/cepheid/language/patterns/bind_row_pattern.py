@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from datetime import timedelta
 
 import pyarrow as pa
 from sqlglot import exp
 
 from cepheid.errors import InvalidQuery, NotSupportedYet, UnknownVariable
 from cepheid.graph.operators.row_pattern import OutputCell
+from cepheid.kernel.automaton import build_automaton
 from cepheid.kernel.expression import Expression
-from cepheid.kernel.pattern import RowPatternProgram, Skip
+from cepheid.kernel.pattern import RowPatternProgram, Skip, list_timed
 from cepheid.language.expressions.aggregates import compute_column
 from cepheid.language.expressions.bind_order import bind_order, plain_column, read_within
 from cepheid.language.expressions.condition import bind_condition
 from cepheid.language.expressions.decimals import exact_key, key_type
 from cepheid.language.expressions.scope import EventInput, InputColumn
 from cepheid.language.parsing.places import span_of
-from cepheid.language.parsing.syntax import PatternWindowClause, RowPatternClause
+from cepheid.language.parsing.syntax import PatternWindowClause, RowPatternClause, Within
 from cepheid.language.patterns.check_absences import check_absences
 from cepheid.language.patterns.facts import RowScope
-from cepheid.language.patterns.pattern_variables import PatternVariables, collect_variables, spell_once
+from cepheid.language.patterns.pattern_variables import PatternVariables, collect_variables
 from cepheid.scalars.value import Column
 
 
@@ -39,14 +41,39 @@ def bind_row_pattern(clause: RowPatternClause, source: EventInput) -> BoundPatte
     variables = collect_variables(clause)
     check_absences(clause)
     keys = _bind_keys(clause, source)
-    ordered = bind_order(clause.order_by, source, clause.head, clause.within)
+    ordered = bind_order(clause.order_by, source, clause.head, clause.within, _read_lasting(clause))
     program = RowPatternProgram(
-        pattern=spell_once(clause.pattern),
+        pattern=clause.pattern,
         conditions=_bind_conditions(clause, source, variables),
         skip=_bind_skip(clause, variables),
         within=read_within(clause.within),
     )
+    _check_size(clause, program)
     return BoundPattern(program, variables, keys, ordered)
+
+
+def _read_lasting(clause: RowPatternClause) -> list[Within]:
+    """How long absences last, where they say so."""
+    found = []
+    for absence in list_timed(clause.pattern):
+        assert absence.lasting is not None, "an absence that lasts says how long"
+        duration = absence.lasting if absence.counted else timedelta(microseconds=absence.lasting)
+        found.append(Within(duration, absence.span))
+        read_within(found[-1], "FOR")
+    return found
+
+
+def order_of_rows(bound: BoundPattern) -> int:
+    """How many columns order the events: there is a time, be it the same for all."""
+    return max(1, len(bound.ordered))
+
+
+def _check_size(clause: RowPatternClause, program: RowPatternProgram) -> None:
+    """What is too large to be written out is told with its place; hosts write it out again."""
+    try:
+        build_automaton(program.pattern)
+    except InvalidQuery as problem:
+        raise InvalidQuery(problem.message, span=clause.pattern_span, hint=problem.hint) from None
 
 
 def look_ahead(cells: tuple[OutputCell, ...]) -> int:
@@ -57,7 +84,7 @@ def look_ahead(cells: tuple[OutputCell, ...]) -> int:
 def _bind_keys(clause: RowPatternClause, source: EventInput) -> list[InputColumn]:
     keys: list[InputColumn] = []
     for number, written in enumerate(clause.partition_by):
-        column = _read_key(written, source)
+        column = _read_key(written, source, computed=isinstance(clause, PatternWindowClause))
         if column.layout.startswith("_key"):
             hint = "name it once"
             raise InvalidQuery(f'PARTITION BY names "{column.name}" twice', span=span_of(written), hint=hint)
@@ -77,9 +104,14 @@ def _bind_keys(clause: RowPatternClause, source: EventInput) -> list[InputColumn
     return keys
 
 
-def _read_key(written: exp.Expr, source: EventInput) -> InputColumn:
-    """A column, a field of a struct, which comes out under its own name, or an element of an array."""
+def _read_key(written: exp.Expr, source: EventInput, computed: bool) -> InputColumn:
+    """A column, a field of a struct, which comes out under its own name, or an element of an array.
+
+    computed: it may be any expression, since it does not come out.
+    """
     inner = written.unnest()
+    if computed and not isinstance(inner, exp.Column | exp.Literal):
+        return compute_column(inner, source)
     if isinstance(inner, exp.Bracket | exp.Dot):
         dialect = source.describe.dialect
         return replace(compute_column(inner, source), name=inner.sql(dialect=dialect).replace('"', "").replace("`", ""))
@@ -91,18 +123,24 @@ def _bind_conditions(
     clause: RowPatternClause, source: EventInput, variables: PatternVariables
 ) -> tuple[tuple[str, Expression], ...]:
     conditions: dict[str, Expression] = {}
-    spellings = variables.spellings()
+    defined = variables.list_defined()
     for definition in clause.definitions:
         written = definition.variable
-        variable = spellings.get(written.text.lower())
-        if variable is None:
-            raise UnknownVariable(written.text, spellings.values(), span=written.span)
+        variable = written.folded
+        if variable not in defined:
+            raise UnknownVariable(variable, defined, span=written.span)
         if variable in conditions:
             hint = "write one condition for it, with AND or OR"
             raise InvalidQuery(f'DEFINE names "{written.text}" twice', span=written.span, hint=hint)
         scope = RowScope(source, variables.seen_from(variable), in_window=isinstance(clause, PatternWindowClause))
         conditions[variable] = bind_condition(
-            definition.condition, source.describe, scope.resolve, scope.bind_fact, asks_host=True, tested=variable
+            definition.condition,
+            source.describe,
+            scope.resolve,
+            scope.bind_fact,
+            source=source,
+            read_fact=scope.read_fact,
+            tested=variable,
         )
     return tuple(conditions.items())
 

@@ -27,6 +27,8 @@ from cepheid.language.patterns.sequence_aggregates import bind_aggregate, find_a
 from cepheid.language.patterns.sequence_conditions import BoundConditions, ConditionBinder
 from cepheid.language.patterns.sequence_keys import KeyFinder, can_meet
 from cepheid.language.patterns.sequence_scope import SequenceScope
+from cepheid.language.patterns.sequence_text import show_items
+from cepheid.language.patterns.sequence_ways import build_ways
 
 
 @dataclass
@@ -51,7 +53,9 @@ class SequenceBinder:
         conditions = ConditionBinder(self.scope).bind(rest)
         self.predicates = self._bind_predicates(conditions)
         self.joint = tuple(conditions.joint)
-        self.items = tuple(self._bind_item(item, conditions) for item in self.clause.items)
+        self.flow = build_ways(self.clause) if self.clause.has_ways else None
+        items = self.clause.items if self.flow is None else self.clause.terms
+        self.items = tuple(self._bind_item(item, conditions) for item in items)
 
     def layouts(self) -> dict[str, Project]:
         """The projection of each stream into the event layout."""
@@ -68,6 +72,7 @@ class SequenceBinder:
             limit=None if clause.limit is None else clause.limit.count,
             overflow="refuse" if clause.limit is None else clause.limit.overflow,
             timeouts=clause.timeouts is not None,
+            flow=self.flow,
         )
         if program.timeouts and not any(cell.kind == "timed_out" for cell in self.cells):
             raise InvalidQuery(
@@ -75,6 +80,8 @@ class SequenceBinder:
                 span=clause.timeouts,
                 hint="add TIMED_OUT() to SELECT",
             )
+        if not self.cells and program.flow is not None:
+            self._moment()
         if not self.cells:  # a row without cells would be no row
             first = Position((program.steps[0].variable,))
             self.cells[OutputCell(name="_time", column="_time", position=first)] = None
@@ -85,6 +92,7 @@ class SequenceBinder:
             keys=self.keys,
             order=self.order,
             predicates=self.predicates,
+            written=show_items(clause.items) if program.flow is not None else "",
         )
 
     # --- what the rest of the query reads -----------------------------------------------------------------
@@ -92,6 +100,8 @@ class SequenceBinder:
         """The output column that stands for a node of the rest of the query; None: it is none of ours."""
         if isinstance(node, exp.Anonymous) and node.name.upper() == "TIMED_OUT":
             return self._timed_out(node)
+        if isinstance(node, exp.Anonymous) and node.name.upper() == "MATCH_TIME":
+            return self._match_time(node)
         over = find_aggregated(node, self.scope)
         if over is not None and is_aggregate(node) and not isinstance(node.parent, exp.Window):
             if over.kind == "earlier":
@@ -148,6 +158,15 @@ class SequenceBinder:
             )
         return self._name(OutputCell(name="", kind="timed_out"))
 
+    def _match_time(self, node: exp.Anonymous) -> str:
+        if node.expressions:
+            raise InvalidQuery("MATCH_TIME takes no argument", span=span_of(node), hint="write MATCH_TIME()")
+        return self._moment()
+
+    def _moment(self) -> str:
+        self.cells.setdefault(OutputCell(name="MATCH_TIME()", kind="moment", column="_time"))
+        return "MATCH_TIME()"
+
     def _name(self, cell: OutputCell) -> str:
         name = "TIMED_OUT()" if cell.aggregate is None else show_aggregate(cell.aggregate)
         self.cells.setdefault(replace(cell, name=name))
@@ -157,7 +176,7 @@ class SequenceBinder:
     def _bind_item(self, item: SequenceTerm | TermGroup, conditions: BoundConditions) -> SequenceItem:
         if isinstance(item, SequenceTerm):
             return self._bind_term(item, conditions)
-        steps = [self._bind_term(term, conditions) for term in item.terms]
+        steps = [self._bind_term(term, conditions) for term in item.terms if isinstance(term, SequenceTerm)]
         positive = tuple(step for step in steps if isinstance(step, Step))
         return Choice(positive) if item.kind == "one_of" else AnyOrder(positive)
 
@@ -167,7 +186,7 @@ class SequenceBinder:
         condition = conditions.condition_of(variable)
         if term.negated:
             return Absent(variable, stream, condition)
-        return Step(variable, stream, condition, term.repeated)
+        return Step(variable, stream, condition, self.scope.roles[variable].repeated)
 
     def _bind_predicates(self, conditions: BoundConditions) -> tuple[Predicate, ...]:
         """Functions in Python: each is a column of answers, and a condition that reads it."""
@@ -201,6 +220,9 @@ class SequenceBinder:
 
 def _check_clauses(clause: SequenceClause) -> None:
     """What the clauses ask of one another."""
+    if clause.has_ways:
+        _check_ways(clause)
+        return
     positive = [item for item in clause.items if isinstance(item, TermGroup) or not item.negated]
     if not positive:
         raise InvalidQuery("SEQ needs an event that is there", span=clause.items[0].span, hint="add a term without ~")
@@ -226,6 +248,22 @@ def _check_clauses(clause: SequenceClause) -> None:
             span=clause.timeouts,
             hint="every combination of events would run out of time; use skip_till_next",
         )
+
+
+def _check_ways(clause: SequenceClause) -> None:
+    """The same where steps follow one another in ways of their own."""
+    if clause.consume or clause.limit is not None:
+        what = "CONSUME MATCHED" if clause.consume else "LIMIT PARTIALS"
+        raise NotSupportedYet(
+            f"{what} beside words that say how steps follow one another",
+            span=clause.head if clause.limit is None else clause.limit.span,
+            hint="leave it out, or write the steps with commas and a STRATEGY only",
+        )
+    if clause.timeouts is not None and clause.within is None:
+        raise InvalidWithin("TIMEOUT ROWS needs WITHIN", span=clause.timeouts, hint="write WITHIN in front of it")
+    waits = any(term.lasting is not None for term in clause.terms)
+    if not waits and all(term.negated for term in clause.terms):
+        raise InvalidQuery("SEQ needs an event that is there", span=clause.items[0].span, hint="add a term without ~")
 
 
 def _only_time(source: EventInput, clause: SequenceClause) -> OrderTerm:

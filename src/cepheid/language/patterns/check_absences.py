@@ -3,6 +3,11 @@
     a NOT b c        between rows: what stands behind it takes at least one row
     a NOT b          at the end, with WITHIN
     a NOT b c?       refused: it would be both
+    (a NOT b)+ c     between rows: behind it comes another a, or the c
+    (a NOT b)+       refused: it would be both
+
+    a NOT b FOR 2 s ...      behind a row: what stands behind it may take none; WITHIN is not needed
+    NOT b FOR 2 s a ...      at the start of the pattern, from the start of the partition on
 
 Behind and before it we look for the nearest thing that counts: a row, another NOT, an anchor, or the edge of the
 pattern.
@@ -14,6 +19,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from cepheid.errors import InvalidWithin, NotSupportedYet
+from cepheid.kernel.automaton import find_first
 from cepheid.kernel.pattern import (
     Absence,
     Alternation,
@@ -24,6 +30,7 @@ from cepheid.kernel.pattern import (
     Repetition,
     RowPattern,
     Term,
+    show_pattern,
 )
 from cepheid.language.parsing.syntax import PatternWindowClause, RowPatternClause
 
@@ -36,15 +43,20 @@ ROW: Marks = frozenset({"row"})
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """What may be the nearest thing before and behind; `inside`: what the place is in that NOT must not be in."""
+    """What may be the nearest thing before and behind; `is_permuted`: whether it is in a PERMUTE."""
 
     before: Marks = EDGE
     behind: Marks = EDGE
-    inside: str | None = None
+    is_permuted: bool = False
 
 
 def check_absences(clause: RowPatternClause) -> None:
+    first = find_first(clause.pattern)
     for absence, place in _places(clause.pattern, _Place()):
+        _check_beside(absence, place)
+        if absence.lasting is not None:
+            _check_timed(absence, place, absence is first, clause)
+            continue
         _check_place(absence, place)
         if place.behind == EDGE:
             _check_end(absence, clause)
@@ -59,34 +71,58 @@ def _places(pattern: RowPattern, place: _Place) -> list[tuple[Absence, _Place]]:
             for number, item in enumerate(items):
                 before = _fill(_nearest_of(items[:number][::-1], backwards=True), place.before)
                 behind = _fill(_nearest_of(items[number + 1 :], backwards=False), place.behind)
-                found += _places(item, _Place(before, behind, place.inside))
+                found += _places(item, _Place(before, behind, place.is_permuted))
             return found
         case Alternation(options=parts):
             return [found for part in parts for found in _places(part, place)]
         case Exclusion(item=item):
             return _places(item, place)
+        case Repetition(item=item, most=1):
+            return _places(item, place)
         case Repetition(item=item):
-            return _places(item, _Place(place.before, place.behind, "a quantifier"))
+            # beside an iteration is what is outside, or another iteration
+            before = place.before | _fill(_nearest(item, backwards=True), place.before)
+            behind = place.behind | _fill(_nearest(item, backwards=False), place.behind)
+            return _places(item, _Place(before, behind, place.is_permuted))
         case Permutation(items=parts):
-            return [found for part in parts for found in _places(part, _Place(inside="PERMUTE"))]
+            return [found for part in parts for found in _places(part, _Place(is_permuted=True))]
     return []
+
+
+def _check_beside(absence: Absence, place: _Place) -> None:
+    if place.is_permuted:
+        hint = f"write the orders out: (x {show_pattern(absence)} y | y x)"
+        raise NotSupportedYet("NOT inside PERMUTE", span=absence.span, hint=hint)
+    if "absence" in place.before | place.behind:
+        raise NotSupportedYet(
+            "NOT beside NOT", span=absence.span, hint="write one NOT, whose variable is defined with OR"
+        )
+
+
+def _check_timed(absence: Absence, place: _Place, is_first: bool, clause: RowPatternClause) -> None:
+    shown = show_pattern(absence)
+    if is_first:
+        if isinstance(clause, PatternWindowClause):
+            hint = "use MATCH_RECOGNIZE: a frame does not begin where its partition does"
+            raise NotSupportedYet(f"{shown} at the start of a pattern in WINDOW", span=absence.span, hint=hint)
+        if place.behind != ROW:
+            hint = f"put a variable that takes a row behind it: {shown} a"
+            raise NotSupportedYet(f"{shown} before a part that may take no row", span=absence.span, hint=hint)
+    elif place.before != ROW:
+        is_start = place.before == EDGE
+        told = "at the start of an optional part or an option" if is_start else "behind a part that may take no row"
+        hint = "at the start it stands before all of the pattern" if is_start else "write the two cases apart"
+        hint = f"{hint}, as in ({shown} (a | c))" if is_start else f"{hint}, as in (a {shown} | c a {shown})"
+        raise NotSupportedYet(f"{shown} {told}", span=absence.span, hint=hint)
 
 
 def _check_place(absence: Absence, place: _Place) -> None:
     shown = f"NOT {absence.variable}"
-    if place.inside is not None:
-        repeats = place.inside != "PERMUTE"
-        apart = f"x {shown} y {shown} y" if repeats else f"(x {shown} y | y x)"
-        raise NotSupportedYet(f"NOT inside {place.inside}", span=absence.span, hint=f"write the cases out: {apart}")
-    if place.before != ROW and "absence" not in place.before:
+    if place.before != ROW:
         raise NotSupportedYet(
             "NOT at the start of a pattern",
             span=absence.span,
-            hint=f"put a variable that takes a row in front of it: a {shown} c",
-        )
-    if "absence" in place.before | place.behind:
-        raise NotSupportedYet(
-            "NOT beside NOT", span=absence.span, hint="write one NOT, whose variable is defined with OR"
+            hint=f"put a variable that takes a row in front of it: a {shown} c; or say how long: {shown} FOR 2 s",
         )
     if place.behind not in (ROW, EDGE):
         raise NotSupportedYet(
@@ -104,7 +140,7 @@ def _check_end(absence: Absence, clause: RowPatternClause) -> None:
         raise InvalidWithin(
             f"NOT {absence.variable} at the end of the pattern needs WITHIN: nothing else says how long to wait",
             span=absence.span,
-            hint="add WITHIN behind the pattern, for instance WITHIN INTERVAL '10' MINUTE",
+            hint=f"write NOT {absence.variable} FOR INTERVAL '10' MINUTE, or add WITHIN behind the pattern",
         )
 
 

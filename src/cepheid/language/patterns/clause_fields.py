@@ -13,8 +13,11 @@ from typing import TypeVar, cast
 import pyarrow as pa
 from sqlglot import exp
 
+from cepheid.errors import UnknownVariable
+from cepheid.language.expressions.row_aggregates import with_python
 from cepheid.language.expressions.scope import EventInput
 from cepheid.language.expressions.struct_fields import find_fields, name_fields
+from cepheid.language.parsing.places import span_near
 from cepheid.language.parsing.syntax import (
     MatchRecognizeClause,
     OrderTerm,
@@ -30,14 +33,15 @@ Read = Callable[[exp.Expression], exp.Expression]
 
 def read_row_fields(clause: C, source: EventInput) -> C:
     variables: PatternVariables = collect_variables(clause)
-    names = {*variables.members, *dict(variables.absent)}
+    names = {name.lower() for name in (*variables.members, *variables.absent)}
     table = clause.source.alias_or_name.lower()
 
     def qualified(name: str) -> pa.Schema | None:
         return source.schema if name.lower() in names or name.lower() == table else None
 
     def read(tree: exp.Expression) -> exp.Expression:
-        return cast(exp.Expression, name_fields(find_fields(tree, qualified, [source.schema]), lambda _: source))
+        named = name_fields(find_fields(tree, qualified, [source.schema]), lambda _: source)
+        return cast(exp.Expression, with_python(named, source.python))
 
     changed = replace(
         clause,
@@ -48,7 +52,8 @@ def read_row_fields(clause: C, source: EventInput) -> C:
     )
     if isinstance(changed, PatternWindowClause):
         functions = tuple(replace(each, expression=read(each.expression)) for each in changed.functions)
-        changed = replace(changed, functions=functions)
+        frame_end = None if changed.frame_end is None else read(changed.frame_end)
+        changed = replace(changed, functions=functions, frame_end=frame_end)
     return changed
 
 
@@ -66,7 +71,13 @@ class SequenceFields:
     def read(self, tree: exp.Expression) -> exp.Expression:
         """What is written of events, with the variable in front."""
         fields = find_fields(tree, self._find_schema, [])
-        return cast(exp.Expression, name_fields(fields, lambda column: self._sources[variable_of(column.table)]))
+        return cast(exp.Expression, name_fields(fields, self._source_of))
+
+    def _source_of(self, column: exp.Column) -> EventInput:
+        source = self._sources.get(variable_of(column.table))
+        if source is None:
+            raise UnknownVariable(column.table or column.name, self._sources, span=span_near(column.this))
+        return source
 
     def _find_schema(self, name: str) -> pa.Schema | None:
         source = self._sources.get(variable_of(name))

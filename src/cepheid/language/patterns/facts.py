@@ -1,6 +1,6 @@
 """What a condition may read about the match so far besides columns: its aggregates, variables and number.
 
-    DEFINE b AS b.x > avg(a.x) AND PREV(CLASSIFIER()) = 'a' AND MATCH_NUMBER() < 10
+    DEFINE b AS b.x > avg(a.x) AND PREV(CLASSIFIER()) = 'A' AND MATCH_NUMBER() < 10
 
 All of it is running: it sees the match up to the row under test, which counts as bound to its variable.
 """
@@ -9,15 +9,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import pyarrow as pa
 from sqlglot import exp
 
 from cepheid.errors import InvalidQuery, NotSupportedYet
-from cepheid.kernel.expression import Classifier, Constant, Fact, MatchNumber, Position
+from cepheid.kernel.columns import kind_of
+from cepheid.kernel.expression import Classifier, Constant, Fact, HostAggregate, HostCall, MatchNumber, Position
 from cepheid.language.expressions.aggregates import bind_aggregate, is_aggregate
 from cepheid.language.expressions.navigation import Path, check_about_match, position_of, position_of_classifier
+from cepheid.language.expressions.row_aggregates import bind_row_aggregate, needs_rows
 from cepheid.language.expressions.scope import EventInput, InputColumn
+from cepheid.language.expressions.uncompilable import Uncompilable
 from cepheid.language.parsing.places import span_of
 from cepheid.language.patterns.pattern_variables import PatternVariables
+from cepheid.scalars.value import Column as ColumnValue
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +48,14 @@ class RowScope:
                     span=span_of(node),
                     hint="write the aggregate alone: it has one value, not one for each row",
                 )
-            return self._bind_aggregate(node)
+            if needs_rows(node, self.source, in_condition=True):
+                return self._ask_for_rows(node)
+            try:
+                return self._bind_aggregate(node)
+            except Uncompilable as problem:
+                if self.source.describe.dialect == "spark":
+                    raise NotSupportedYet(problem.what, span=span_of(problem.node), hint=problem.hint) from None
+                return self._ask_for_rows(node)
         match node.name.upper() if isinstance(node, exp.Anonymous) else "":
             case "CLASSIFIER":
                 assert isinstance(node, exp.Anonymous), "it has a name"
@@ -61,6 +73,39 @@ class RowScope:
                     "TIMED_OUT() has no meaning in DEFINE", span=span_of(node), hint="it is known when a match is told"
                 )
         return None
+
+    def read_fact(
+        self, node: exp.Expr, path: Path
+    ) -> tuple[Classifier | MatchNumber | HostAggregate, pa.DataType] | None:
+        """The same for the general evaluator, which takes any type."""
+        if is_aggregate(node):
+            found = self._bind_rows(node)
+            return found, found.type
+        if not isinstance(node, exp.Anonymous) or node.name.upper() not in ("CLASSIFIER", "MATCH_NUMBER", "TIMED_OUT"):
+            return None
+        fact = self.bind_fact(node, path)
+        if not isinstance(fact, Classifier | MatchNumber):
+            raise NotSupportedYet(
+                "a function of several events in the condition of NOT",
+                span=span_of(node),
+                hint="apply the function to one event at a time",
+            )
+        return fact, pa.string() if isinstance(fact, Classifier) else pa.int64()
+
+    def _ask_for_rows(self, node: exp.Expr) -> HostCall:
+        """An aggregate that is computed beside the search."""
+        found = self._bind_rows(node)
+        kind = kind_of(found.type)
+        if kind is None:
+            raise Uncompilable(node, f"a value of type {found.type}")
+        return HostCall(ColumnValue("_f0"), (), kind, (found,))
+
+    def _bind_rows(self, node: exp.Expr) -> HostAggregate:
+        if self.variables.tests_absence:
+            raise NotSupportedYet(
+                "such an aggregate in the condition of NOT", span=span_of(node), hint="write sum, count, min or max"
+            )
+        return bind_row_aggregate(node, self.source, self.variables)
 
     def _bind_aggregate(self, node: exp.Expr) -> Fact:
         bound = bind_aggregate(node, self.source, self.variables, in_condition=True)

@@ -23,7 +23,8 @@ from cepheid.language.expressions.navigation import (
     position_of_classifier,
     rebuild,
 )
-from cepheid.language.expressions.scope import EventInput, Variables
+from cepheid.language.expressions.row_aggregates import bind_row_aggregate, needs_rows
+from cepheid.language.expressions.scope import CONSTANT, EventInput, Variables
 from cepheid.language.parsing.places import span_of
 from cepheid.language.parsing.syntax import Measure
 from cepheid.language.patterns.facts import refuse_match_number
@@ -81,6 +82,8 @@ class MeasureBinder:
                 return taken
         if isinstance(node, exp.Column):
             column = self.source.column(node)
+            if column.name.startswith(CONSTANT):  # there is a row even where the match is empty
+                return self.cell(OutputCell(name="", kind="row", column=column.layout))
             position = position_of(node, path, self.variables)
             return self.cell(OutputCell(name="", column=column.layout, position=position, final=final))
         if isinstance(node, exp.Subquery | exp.Select | exp.Exists | exp.Window):
@@ -125,6 +128,11 @@ class MeasureBinder:
                 span=span_of(node),
                 hint="write the aggregate alone: it has one value, not one for each row",
             )
+        if needs_rows(node, self.source, in_condition=False):
+            if self.in_window and any(call.name.upper() == "MATCH_NUMBER" for call in node.find_all(exp.Anonymous)):
+                raise refuse_match_number(node)
+            found = bind_row_aggregate(node, self.source, self.variables)
+            return self.cell(OutputCell(name="", kind="row_aggregate", of_rows=found, final=final))
         wanted = bind_aggregate(node, self.source, self.variables)
         given = None if wanted.column is None else self.source.layout_types().get(wanted.column)
         is_spark = self.source.describe.dialect == "spark"

@@ -66,6 +66,7 @@ def bind_aggregate(node: exp.AggFunc, over: Element, scope: SequenceScope) -> Ag
         raise NotSupportedYet(f"the aggregate {node.sql_name()} over elements of a term", span=span_of(node), hint=hint)
     distinct = isinstance(node.this, exp.Distinct)
     arguments = [*(node.this.expressions if distinct else [node.this]), node.args.get("expression")]
+    arguments += [*(node.args.get("expressions") or []), node.args.get("count")]  # max(x, 2), min_by(x, y, 2)
     arguments = [argument for argument in arguments if argument is not None]
     if len(arguments) != (2 if definition.has_measure else 1):
         column = f"{over.variable}[].x"

@@ -168,6 +168,22 @@ class ConditionBinder:
                 span=span_of(part),
                 hint="hold each of them against an event that is there",
             )
+        if absent and self.scope.clause.has_ways:
+            self.check_known(absent[0], variables, part)
+
+    def check_known(self, absent: str, variables: set[str], part: exp.Expr) -> None:
+        """In a SEQ with ways of their own, an event that must not come is judged when it comes."""
+        roles = self.scope.roles
+        stops = {each.repeats.until.variable.text for each in self.scope.clause.terms if each.repeats.until is not None}
+        beside = 0 if absent in stops else 1
+        later = sorted(name for name in variables if name != absent and roles[name].item + beside > roles[absent].item)
+        if later:
+            raise NotSupportedYet(
+                f'a condition that holds "{absent}" against "{later[0]}", which comes later, beside words that say how '
+                "steps follow one another",
+                span=span_of(part),
+                hint=f"hold {absent} against an event before it",
+            )
 
     def check_elements(self, variables: set[str]) -> None:
         """The element under test exists while its term is matched, not once a later one is."""
@@ -201,4 +217,6 @@ class ConditionBinder:
 
     def first_variables(self) -> list[str]:
         positive = [role for role in self.scope.roles.values() if not role.negated]
+        if self.scope.clause.has_ways:  # which of them is the first is known to a match only
+            return [role.variable for role in positive]
         return [role.variable for role in positive if role.item == positive[0].item]

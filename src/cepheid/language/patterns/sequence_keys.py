@@ -9,6 +9,7 @@ Events of different keys never meet, so that keys can be spread over engines.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice, product
 
@@ -18,7 +19,7 @@ from sqlglot import exp
 from cepheid.language.expressions.decimals import exact_key, key_type
 from cepheid.language.expressions.navigation import Path
 from cepheid.language.expressions.scope import InputColumn
-from cepheid.language.parsing.syntax import TermGroup
+from cepheid.language.parsing.syntax import SequenceClause, SequenceItems, SequenceTerm, TermGroup
 from cepheid.language.patterns.sequence_scope import SequenceScope
 
 Named = tuple[str, str]  # variable, column
@@ -31,8 +32,8 @@ class KeyFinder:
 
     def find(self, parts: list[exp.Expr]) -> tuple[int, list[exp.Expr]]:
         """How many keys the equalities make, and the conditions that are left; gives key columns their places."""
-        if self.scope.clause.strategy == "strict":
-            return 0, parts  # neighbours in the whole stream: keys must not part it
+        if not is_parted(self.scope.clause):
+            return 0, parts
         equalities = [(part, sides) for part in parts if (sides := self.read_equality(part)) is not None]
         keys = 0
         implied: list[exp.Expr] = []
@@ -82,16 +83,38 @@ class KeyFinder:
 
     def tie_everything(self, ties: list[tuple[str, str]]) -> bool:
         """Whatever alternatives a match takes: is every event of it, and every absent one, tied to the others?"""
-        options = [
-            [(term.variable.text,) for term in item.terms]
-            if isinstance(item, TermGroup) and item.kind == "one_of"
-            else [tuple(term.variable.text for term in (item.terms if isinstance(item, TermGroup) else (item,)))]
-            for item in self.scope.clause.items
-        ]
-        ways = list(islice(product(*options), MOST_CHOICES + 1))
-        return len(ways) <= MOST_CHOICES and all(
-            is_connected({variable for part in way for variable in part}, ties) for way in ways
-        )
+        ways = list(islice(list_choices(self.scope.clause.items), MOST_CHOICES + 1))
+        return len(ways) <= MOST_CHOICES and all(is_connected(set(way), ties) for way in ways)
+
+
+def is_parted(clause: SequenceClause) -> bool:
+    """May the events of each key be looked at by themselves?  Not where neighbours in the whole stream are meant, where
+    an attempt keeps others from beginning, or where time goes on that only other keys know of."""
+    first = clause.items[0]
+    one_attempt = clause.once is not None or (isinstance(first, TermGroup) and first.every)
+    timers = any(term.negated and term.every for term in clause.terms)
+    return clause.strategy != "strict" and not timers and (not one_attempt or clause.per_key)
+
+
+def list_choices(items: SequenceItems) -> Iterator[tuple[str, ...]]:
+    """The variables of each way to choose among what is alternative or optional."""
+    for chosen in product(*(list(_list_choices_of(item)) for item in items)):
+        yield tuple(variable for part in chosen for variable in part)
+
+
+def _list_choices_of(item: SequenceTerm | TermGroup) -> Iterator[tuple[str, ...]]:
+    until = () if item.repeats.until is None else (item.repeats.until.variable.text,)
+    if item.repeats.least == 0:
+        yield ()
+    if isinstance(item, SequenceTerm):
+        yield (item.variable.text, *until)
+    elif item.kind == "one_of":
+        for term in item.terms:
+            for choice in _list_choices_of(term):
+                yield (*choice, *until)
+    else:
+        for choice in list_choices(item.terms):
+            yield (*choice, *until)
 
 
 def group_equal(pairs: list[tuple[Named, Named]]) -> list[set[Named]]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import count
 
 from sqlglot import exp
 
@@ -12,7 +13,7 @@ from cepheid.kernel.expression import Position
 from cepheid.language.expressions.navigation import Path
 from cepheid.language.expressions.scope import EventInput, InputColumn, Variables
 from cepheid.language.parsing.parser import span_of
-from cepheid.language.parsing.syntax import SequenceClause, TermGroup
+from cepheid.language.parsing.syntax import SequenceClause, SequenceTerm, TermGroup
 from cepheid.language.patterns.elements import Element, read_element
 
 
@@ -37,14 +38,13 @@ class SequenceScope:
 
     def __post_init__(self) -> None:
         names = [term.variable.text.lower() for term in self.clause.terms]
-        for number, item in enumerate(self.clause.items):
-            for term in item.terms if isinstance(item, TermGroup) else (item,):
-                variable = term.variable.text
-                if names.count(variable.lower()) > 1:
-                    hint = f"rename one of them, for instance {term.stream.text} {variable}2"
-                    raise InvalidQuery(f'SEQ has two variables "{variable}"', span=term.variable.span, hint=hint)
-                role = Role(variable, term.stream.text.lower(), number, term.repeated, term.negated)
-                self.roles[variable] = role
+        for term, item, looped in _place_terms(self.clause):
+            variable = term.variable.text
+            if names.count(variable.lower()) > 1:
+                hint = f"rename one of them, for instance {term.stream.text} {variable}2"
+                raise InvalidQuery(f'SEQ has two variables "{variable}"', span=term.variable.span, hint=hint)
+            repeated = not term.negated and (term.repeated or looped)
+            self.roles[variable] = Role(variable, term.stream.text.lower(), item, repeated, term.negated)
         self.variables = Variables.of(list(self.roles))
 
     @property
@@ -108,3 +108,24 @@ class SequenceScope:
             message = "FIRST and LAST choose among the elements of a repeated term"
             raise InvalidQuery(message, span=span_of(column), hint=hint)
         return Position(variables, path.pick, path.offset)
+
+
+def _place_terms(clause: SequenceClause) -> Iterator[tuple[SequenceTerm, int, bool]]:
+    """Each term, the number of its item, and whether it stands in a group that is repeated; what is written in a row
+    has a number each, what stands in a group with | or & one together."""
+    numbers = count()
+
+    def place(item: SequenceTerm | TermGroup, number: int, looped: bool) -> Iterator[tuple[SequenceTerm, int, bool]]:
+        if isinstance(item, SequenceTerm):
+            yield item, number, looped
+        elif item.kind == "in_turn":
+            for term in item.terms:
+                yield from place(term, next(numbers), looped or item.repeats.most != 1)
+        else:
+            for term in item.terms:
+                yield from place(term, number, looped or item.repeats.most != 1)
+        if item.repeats.until is not None:
+            yield item.repeats.until, number, False
+
+    for item in clause.items:
+        yield from place(item, next(numbers), False)

@@ -51,14 +51,30 @@ def is_plain_item(item: exp.Expr) -> TypeGuard[exp.Table | exp.Subquery]:
 def split_select(query: exp.Select, item: exp.Table | exp.Subquery, schema: pa.Schema) -> SimpleSelect | None:
     """The parts of the query over unqualified columns of the item; None if it is no simple one."""
     where = query.args.get("where")
-    outputs = [] if _is_star(query) else query.expressions
+    outputs = [] if _is_star(query) else expand_stars(query.expressions, item.alias_or_name, schema)
     parts = [*outputs, *([where.this] if where else [])]
+    names = [output.alias_or_name.lower() for output in outputs]
+    if len(set(names)) < len(names):
+        return None  # the host says what is wrong
     if not all(_is_row_wise(part, item, schema) for part in parts):
         return None
     return SimpleSelect(
         _plain_value(where.this, schema) if where else None,
         tuple((output.alias_or_name, _plain_value(output.unalias(), schema)) for output in outputs),
     )
+
+
+def expand_stars(outputs: list[exp.Expr], name: str, schema: pa.Schema) -> list[exp.Expr]:
+    """The outputs with the columns of the item, which is called `name`, where * or m.* stands."""
+    found: list[exp.Expr] = []
+    for output in outputs:
+        star = output.this if isinstance(output, exp.Column) and output.table.lower() == name.lower() else output
+        if not isinstance(star, exp.Star) or any(value for part, value in star.args.items() if part != "except_"):
+            found.append(output)
+            continue
+        left_out = {column.name.lower() for column in star.args.get("except_") or ()}
+        found += [exp.column(each, quoted=True) for each in schema.names if each.lower() not in left_out]
+    return found
 
 
 def find_items(select: exp.Select) -> Iterator[exp.Expr]:

@@ -15,11 +15,13 @@ from functools import lru_cache
 from typing import Any
 
 import sqlglot
-from sqlglot import exp
-from sqlglot.errors import ParseError
+from sqlglot import ErrorLevel, exp
+from sqlglot.errors import ParseError, UnsupportedError
 from sqlglot.parser import Parser
 
-from cepheid.language.parsing.dialect import CepheidSpark
+from cepheid.errors import InvalidQuery
+from cepheid.language.parsing.dialect import CepheidSpark, TrinoText
+from cepheid.language.parsing.own_functions import write_own_functions
 from cepheid.scalars.value import (
     Column,
     Literal,
@@ -38,6 +40,11 @@ _OPERATORS = (exp.Binary, exp.Unary, exp.Between, exp.In, exp.Bracket, exp.AtTim
 _LOOSE = (exp.Binary, exp.Not, exp.Between, exp.In, exp.AtTimeZone, exp.Lambda, exp.Collate)
 _TIGHT = (exp.Dot, exp.Escape, exp.Pow)  # binary for the parser, but not written as operators between operands
 
+_SUMS = (exp.Add, exp.Sub)
+_CHAINS: Mapping[type[exp.Expr], tuple[type[exp.Expr], ...]] = {
+    exp.Add: _SUMS, exp.Sub: _SUMS, exp.Mul: (exp.Mul,), exp.DPipe: (exp.DPipe,),
+}  # fmt: skip
+
 
 # --- from the tree ---------------------------------------------------------------------------------------
 def read_value(tree: exp.Expr) -> Scalar:
@@ -50,9 +57,9 @@ def read_value(tree: exp.Expr) -> Scalar:
         case exp.Literal(this=text):
             return Literal(text, tree.is_string)
         case exp.And():
-            return join_conjunction([read_value(tree.left), read_value(tree.right)])
+            return join_conjunction([read_value(operand) for operand in tree.flatten()])
         case exp.Or():
-            return join_disjunction([read_value(tree.left), read_value(tree.right)])
+            return join_disjunction([read_value(operand) for operand in tree.flatten()])
     parts = ((name, _read_part(value)) for name, value in sorted(tree.args.items()) if _says_something(value))
     return Operation(tree.key, tuple(parts))
 
@@ -75,7 +82,7 @@ def _read_part(value: Any) -> Part:
 def read_condition(text: str) -> Scalar | None:
     """A condition that stands alone, as a value; None if it is none."""
     try:
-        return read_value(sqlglot.parse_one(text, dialect=DIALECT))
+        return read_value(sqlglot.parse_one(text, dialect=TrinoText))
     except ParseError:
         return None
 
@@ -102,6 +109,9 @@ def write_tree(value: Scalar) -> exp.Expr:
     known = dict(value.parts)
     names = [name for name in kind.arg_types if name in known]  # in the order in which functions take them
     parts = {name: _write_part(known[name], is_operator) for name in dict.fromkeys((*names, *known))}
+    left = parts.get("this")
+    if isinstance(left, exp.Paren) and type(left.this) in _CHAINS.get(kind, ()):
+        parts["this"] = left.this  # (a + b) + c is read from a + b + c
     if kind is exp.DataType:
         parts["this"] = exp.DType(parts["this"])
     is_column = kind is exp.Bracket and isinstance(parts["this"], exp.Column | exp.Dot)
@@ -135,14 +145,14 @@ def write_sql(value: Scalar, dialect: str = DIALECT, source: DialectName = DIALE
     """The value in the SQL of a host: duckdb or spark; in the dialect it has between our own parts."""
     if source == "spark":
         assert dialect == "spark", "what is written for Spark is computed by Spark"
-        return write_tree(value).sql(dialect="spark")
+        return write_text(write_tree(value), "spark")
     if isinstance(value, Column) and dialect in ("trino", "duckdb"):
         return '"' + value.name.replace('"', '""') + '"'
     tree = write_tree(value)
     if dialect == DIALECT:
-        return tree.sql(dialect=DIALECT)
+        return write_text(tree, DIALECT)
     # the parser knows things that only the text says, such as which division is meant: so it reads it once more
-    read = sqlglot.parse_one(f"SELECT {tree.sql(dialect=DIALECT)}", dialect=DIALECT)
+    read = sqlglot.parse_one(f"SELECT {write_text(tree, DIALECT)}", dialect=TrinoText)
     return _write_renamed(read, dialect, {}).removeprefix("SELECT ")
 
 
@@ -154,7 +164,7 @@ def translate_value(value: Scalar, dialect: str) -> Scalar:
 
 def write_host_tree(value: Scalar, dialect: str) -> str:
     """The text of a value that is in the host's own terms already (translate_value)."""
-    return write_tree(value).sql(dialect=dialect)
+    return write_text(write_tree(value), dialect)
 
 
 def write_query(
@@ -163,7 +173,7 @@ def write_query(
     """A whole query in the SQL of a host; tables: other names for those that it reads."""
     if source == "spark":
         return _write_renamed(write_tree(query), dialect, tables or {})
-    tree = sqlglot.parse_one(write_tree(query).sql(dialect=DIALECT), dialect=DIALECT)
+    tree = sqlglot.parse_one(write_text(write_tree(query), DIALECT), dialect=TrinoText)
     return _write_renamed(tree, dialect, tables or {})
 
 
@@ -171,7 +181,7 @@ def translate_text(
     sql: str, dialect: str, tables: Mapping[str, str] | None = None, source: DialectName = DIALECT
 ) -> str:
     """The same for a query that is text between our own parts."""
-    tree = sqlglot.parse_one(sql, dialect=CepheidSpark if source == "spark" else DIALECT)
+    tree = sqlglot.parse_one(sql, dialect=CepheidSpark if source == "spark" else TrinoText)
     return _write_renamed(tree, dialect, tables or {})
 
 
@@ -184,12 +194,34 @@ def _guard_divisors(tree: exp.Expr) -> None:
             division.set("expression", guarded)
 
 
+def _count_entries(tree: exp.Expr) -> None:
+    """cardinality(x) is of arrays and of maps; what sqlglot writes for it, array_length, DuckDB has for arrays only."""
+    for size in reversed(list(tree.find_all(exp.ArraySize))):
+        if size.expression is None:
+            count = exp.Anonymous(this="CARDINALITY", expressions=[size.this.copy()])
+            size.replace(exp.Cast(this=count, to=exp.DataType.build("bigint")))
+
+
 def _write_renamed(tree: exp.Expr, dialect: str, tables: Mapping[str, str]) -> str:
     if dialect == "duckdb":
         _guard_divisors(tree)
+        _count_entries(tree)
+    if dialect != DIALECT:
+        tree = write_own_functions(tree, dialect)
     for table in tree.find_all(exp.Table) if tables else ():
         if table.name in tables:
             if not table.alias:
                 table.set("alias", exp.TableAlias(this=exp.to_identifier(table.name, quoted=True)))
             table.set("this", exp.to_identifier(tables[table.name]))
-    return tree.sql(dialect=dialect)
+    return write_text(tree, dialect)
+
+
+def write_text(tree: exp.Expr, dialect: str) -> str:
+    """The tree in a dialect; what that has no words for is refused, where sqlglot would leave it out."""
+    try:
+        return tree.sql(dialect=dialect, comments=False, unsupported_level=ErrorLevel.RAISE)
+    except UnsupportedError as problem:
+        raise InvalidQuery(
+            f"the host's SQL engine cannot be told this: {str(problem).splitlines()[0].rstrip('.')}",
+            hint="write it in another way, or leave it out",
+        ) from None

@@ -13,6 +13,7 @@ from cepheid.language.parsing.places import span_of
 from cepheid.language.parsing.syntax import OutputClause, StreamWindowClause
 from cepheid.language.streams.stream_layout import StreamLayout
 
+MOST_OVERLAPS = 1_000_000  # hopping windows that hold one event: each is a row at least
 KINDS: dict[str, WindowKind] = {"rows": "count", "range": "time", "session": "session", "semantic": "semantic"}
 
 
@@ -21,12 +22,8 @@ def bind_stream_window(clause: StreamWindowClause, layout: StreamLayout) -> Wind
     time_type = layout.put_time(clause)
     layout.put_keys(clause.partition_by, "_key", "PARTITION BY")
     kind = KINDS[clause.kind]
-    if kind in ("time", "session") and clause.size is not None and not is_event_time(time_type):
-        raise InvalidOrder(
-            f"a window of time needs event time, but events are ordered by a column of type {time_type}",
-            span=clause.span,
-            hint="order by a timestamp, or use ROWS",
-        )
+    if kind in ("time", "session") and clause.size is not None:
+        _check_extent(clause, time_type)
     size = _read_size(clause.size, clause.size_span, "the window")
     slide = _read_size(clause.slide, clause.slide_span, "the slide")
     if slide is not None and size is None and kind != "semantic":
@@ -37,6 +34,12 @@ def bind_stream_window(clause: StreamWindowClause, layout: StreamLayout) -> Wind
             span=clause.slide_span,
             hint="make the slide at most as long as the window, or filter the events",
         )
+    if slide is not None and size is not None and size // slide > MOST_OVERLAPS:
+        raise InvalidWindow(
+            f"each event would be in {size // slide} windows, more than {MOST_OVERLAPS}",
+            span=clause.slide_span,
+            hint="make the slide longer, or leave it out: then the window moves with every event",
+        )
     if kind == "count" and slide == 1 and size != 1:
         slide = None  # it moves with every event
     return Window(
@@ -46,6 +49,25 @@ def bind_stream_window(clause: StreamWindowClause, layout: StreamLayout) -> Wind
         opens=_put_condition(clause, layout, "opens"),
         closes=_put_condition(clause, layout, "closes"),
     )
+
+
+def _check_extent(clause: StreamWindowClause, time_type: pa.DataType) -> None:
+    """A duration is of a point in time, a number of a whole number."""
+    is_number = [isinstance(each, int) for each in (clause.size, clause.slide) if each is not None]
+    if all(is_number) and pa.types.is_integer(time_type):
+        return
+    if any(is_number):
+        raise InvalidWindow(
+            f"a window of {clause.size if is_number[0] else clause.slide} has no unit of time",
+            span=clause.size_span if is_number[0] else clause.slide_span,
+            hint="write RANGE 10 SECONDS; a number alone is for events ordered by one, [ORDER BY n RANGE 10]",
+        )
+    if not is_event_time(time_type):
+        raise InvalidOrder(
+            f"a window of time needs event time, but events are ordered by a column of type {time_type}",
+            span=clause.span,
+            hint="order by a timestamp, or use ROWS",
+        )
 
 
 def _read_size(written: int | timedelta | None, span: Span | None, what: str) -> int | None:

@@ -18,7 +18,7 @@ from typing import Literal
 import pyarrow as pa
 from sqlglot import exp
 
-from cepheid.errors import InvalidWindow, NotSupportedYet, Span
+from cepheid.errors import InvalidOrder, InvalidWindow, NotSupportedYet, Span
 from cepheid.graph.operators import WindowJoin
 from cepheid.graph.operators.window_join import JoinCell
 from cepheid.kernel.columns import kind_of
@@ -29,10 +29,9 @@ from cepheid.language.parsing.syntax import StreamWindowClause
 from cepheid.language.relations.conditions import list_joins, split_conditions
 from cepheid.language.relations.sql_values import read_value
 from cepheid.language.streams.bind_stream_window import bind_stream_window
-from cepheid.language.streams.interval_bounds import find_bounds
+from cepheid.language.streams.interval_bounds import find_settled
 from cepheid.language.streams.joined_columns import SUBQUERY_HINT, JoinedColumns, Output
 from cepheid.language.streams.stream_layout import MOMENT, StreamLayout
-from cepheid.scalars.value import Column, Scalar
 
 SIDES: dict[str, tuple[bool, bool]] = {"LEFT": (True, False), "RIGHT": (False, True), "FULL": (True, True)}
 
@@ -47,7 +46,6 @@ class JoinSide:
 
     def bind(self) -> JoinInput:
         if self.clause is None:
-            self.layout.put_time(None)
             assert self.interval is not None, "find_interval found one"
             return JoinInput(kind="time", size=self.interval, inclusive=True)
         window = bind_stream_window(self.clause, self.layout)
@@ -57,7 +55,7 @@ class JoinSide:
             raise NotSupportedYet(
                 "a window in a join that does not slide",
                 span=self.clause.span,
-                hint="use [ROWS n], [RANGE d] or UNBOUNDED",
+                hint="use [ROWS 500], [RANGE 1 HOUR] or [RANGE UNBOUNDED]",
             )
         partitioned = window.kind == "count" and window.size is not None and bool(self.clause.partition_by)
         return JoinInput(kind="time" if window.size is None else window.kind, size=window.size, partitioned=partitioned)
@@ -74,6 +72,8 @@ class WindowJoinSelect:
     outputs: list[Output] = field(default_factory=list)
     post_filter: exp.Expr | None = None
     keys: int = 0
+    engine_order: tuple[int, ...] = ()  # of the sides, if it is not that of FROM
+    filters: dict[int, exp.Expr] = field(default_factory=dict)  # by side: what its events must fulfil
 
     def __post_init__(self) -> None:
         layouts = [side.layout for side in self.sides]
@@ -94,19 +94,27 @@ class WindowJoinSelect:
         another."""
         _, conditions = self._read_joins()
         self.post_filter = None
-        for side in self.sides:
-            side.layout.put_time(None)
-        left, right = (_name_of(side.layout.places["_time"][0]) for side in self.sides)
-        bounds = find_bounds(conditions, (left, right), self.columns.owner)
-        if bounds.low is None or bounds.high is None:
+        times = [side.layout.list_times(self.at, named=True) for side in self.sides]
+        settled = find_settled(conditions, times, self.columns.owner)
+        left, right = times[0][0], times[1][0]
+        if not settled:
             raise InvalidWindow(
                 "a join of two streams without windows: no row would ever be settled",
                 span=self.at,
                 hint=f"give both a window, FROM a [ROWS 500] AS x, b [RANGE 1 HOUR] AS y, or bound their times: "
                 f"y.{right} BETWEEN x.{left} - INTERVAL '5' SECOND AND x.{left} + INTERVAL '5' SECOND",
             )
-        self.sides[0].interval = max(bounds.high, 0)
-        self.sides[1].interval = max(-bounds.low, 0)
+        if len(settled) > 1:
+            raise InvalidOrder(
+                "a join that bounds several times of a stream: any of them may order its events",
+                span=self.at,
+                hint=f"leave all but one out: FROM (SELECT {left}, id FROM a) AS x, (SELECT {right}, id FROM b) AS y",
+            )
+        ((names, (low, high)),) = settled.items()
+        for side, name in zip(self.sides, names, strict=True):
+            side.layout.put("_time", exp.column(name, quoted=True))
+        self.sides[0].interval = max(high, 0)
+        self.sides[1].interval = max(-low, 0)
 
     def bind(self) -> None:
         self._refuse_parts()
@@ -157,7 +165,11 @@ class WindowJoinSelect:
         conditions: list[exp.Expr] = []
         for join in joins:
             side = (join.args.get("side") or "").upper()
-            if join.args.get("using") or join.args.get("method"):
+            method = (join.args.get("method") or "").upper()
+            if method not in ("", "NATURAL"):
+                hint = "bound their times: y.ts BETWEEN x.ts - INTERVAL '5' SECOND AND x.ts"
+                raise NotSupportedYet(f"{method} JOIN of streams", span=self.at, hint=hint)
+            if join.args.get("using") or method:
                 raise NotSupportedYet(
                     "USING or NATURAL in a join of windows", span=self.at, hint="write ON x.id = y.id"
                 )
@@ -242,8 +254,3 @@ class WindowJoinSelect:
         arrow_type = layout.put("_peek", expression)
         del layout.places["_peek"]
         return arrow_type
-
-
-def _name_of(value: Scalar) -> str:
-    assert isinstance(value, Column), "event time is a column"
-    return value.name

@@ -20,16 +20,16 @@ from dataclasses import dataclass, field, replace
 import pyarrow as pa
 from sqlglot import exp
 
-from cepheid.errors import CepheidError, InvalidQuery, NotSupportedYet, UnknownColumn
+from cepheid.errors import CepheidError, InvalidQuery, InvalidWindow, NotSupportedYet, TypeMismatch, UnknownColumn
 from cepheid.graph.cell_types import type_of_window_cell
 from cepheid.graph.operators import Project, WindowAggregate
 from cepheid.graph.operators.window_aggregate import KEPT, Arrangement, SortTerm, WindowCell
-from cepheid.kernel.aggregates.definition import PythonAggregate
+from cepheid.kernel.python_aggregate import PythonAggregate
 from cepheid.kernel.window import Evaluation, WindowedAggregate, WindowProgram
 from cepheid.language.expressions.decimals import put_scale_back, read_key, write_mean
 from cepheid.language.expressions.struct_fields import put_fields
 from cepheid.language.parsing.dialect import CHANGES, OUTPUT
-from cepheid.language.parsing.places import span_of
+from cepheid.language.parsing.places import span_near, span_of
 from cepheid.language.parsing.syntax import ChangeStream, OutputClause, StreamWindowClause
 from cepheid.language.streams.bind_stream_window import bind_output, bind_stream_window
 from cepheid.language.streams.stream_layout import MOMENT, StreamLayout
@@ -62,6 +62,12 @@ class WindowSelect:
         self.window = bind_stream_window(self.clause, self.layout)
         output: OutputClause | None = self.query.meta.get(OUTPUT)
         self.evaluation = bind_output(output, self.window)
+        if self.evaluation.when == "time" and isinstance(self.clause.size, int) and self.clause.kind != "rows":
+            raise InvalidWindow(
+                "OUTPUT EVERY needs time, and events are ordered by a number",
+                span=output.span if output is not None else None,
+                hint="leave it out, or write OUTPUT EVERY 100 EVENTS",
+            )
         self.changes: ChangeStream | None = self.query.meta.get(CHANGES)
         self.groups = [self.layout.spell(group) for group in self._list_groups()]
         self.layout.put_keys(tuple(self.groups), "_group", "GROUP BY")  # type: ignore[arg-type]
@@ -317,7 +323,9 @@ class WindowSelect:
             self.layout.spell(where.this)
             return False
         condition = exp.Coalesce(this=where.this.copy(), expressions=[exp.false()])
-        self.layout.put(KEPT, condition)
+        if self.layout.put(KEPT, condition) != pa.bool_():
+            told = f'"{where.this.sql()}" is neither true nor false'
+            raise TypeMismatch(told, span=span_near(where.this), hint="compare it with something: WHERE x > 0")
         return True
 
     def _add_hidden_cells(self, timed: bool) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import product
 
 from sqlglot import exp
 
@@ -27,6 +28,18 @@ class Bounds:
         lows = [bound for bound in (self.low, low) if bound is not None]
         highs = [bound for bound in (self.high, high) if bound is not None]
         return Bounds(max(lows, default=None), min(highs, default=None))
+
+
+def find_settled(
+    conditions: list[exp.Expr], times: list[list[str]], owner: Owner
+) -> dict[tuple[str, str], tuple[int, int]]:
+    """The pairs of time columns, one of each input, whose distance has a lower and an upper bound."""
+    settled: dict[tuple[str, str], tuple[int, int]] = {}
+    for pair in product(times[0], times[1]):
+        bounds = find_bounds(conditions, pair, owner)
+        if bounds.low is not None and bounds.high is not None:
+            settled[pair] = (bounds.low, bounds.high)
+    return settled
 
 
 def find_bounds(conditions: list[exp.Expr], times: tuple[str, str], owner: Owner) -> Bounds:

@@ -14,7 +14,7 @@ from sqlglot import exp
 from cepheid.errors import InvalidQuery, NotSupportedYet, Span, UnknownColumn, suggest_name
 from cepheid.graph.operators.window_join import JoinCell
 from cepheid.language.expressions.struct_fields import is_field, put_fields
-from cepheid.language.parsing.places import span_of
+from cepheid.language.parsing.places import span_near, span_of
 from cepheid.language.relations.conditions import suffix_name
 from cepheid.language.streams.stream_layout import StreamLayout
 
@@ -116,7 +116,7 @@ class JoinedColumns:
         known = named or self.layouts
         names = [name for layout in known for name in layout.visible_names()]
         raise UnknownColumn(
-            column.name, " or ".join(layout.label for layout in known), names, span=span_of(column.this)
+            column.name, " or ".join(layout.label for layout in known), names, span=span_near(column.this)
         )
 
     def owners(self, expression: exp.Expr) -> set[int]:

@@ -28,8 +28,11 @@ class BoundTable:
 class QueryBinder(Protocol):
     known: Catalog
     graph: QueryGraph
+    tables: dict[str, BoundTable]  # by placeholder
     windows: dict[str, StreamWindowClause]  # by placeholder
     roots: list[tuple[exp.Expr, exp.Expr | None]]  # trees apart, and where they belong
+    carriers: dict[str, exp.Table]  # by placeholder: where a clause stands
+    added_columns: set[str]  # those that windows add to their input
 
     @property
     def describe(self) -> HostTypes: ...
@@ -52,6 +55,10 @@ class QueryBinder(Protocol):
 
     def find_timed(self, item: exp.Expr) -> BoundTable:
         """The same for a window, which asks for the time of rows."""
+        ...
+
+    def name_part(self) -> str:
+        """A name for a table that nothing else has."""
         ...
 
     def visible_ctes(self, at: exp.Expr) -> dict[str, exp.CTE]: ...

@@ -5,17 +5,20 @@ from __future__ import annotations
 from sqlglot import exp
 
 from cepheid.errors import InvalidQuery, InvalidWindow, NotSupportedYet
-from cepheid.graph.operators import Filter, Project, Source, TableJoin
+from cepheid.graph.operators import Filter, Project, Relation, Source, TableJoin
+from cepheid.graph.query_graph import QueryGraph
 from cepheid.language.expressions.worker_sql import check_worker_sql
 from cepheid.language.parsing.places import span_of
 from cepheid.language.relations.conditions import list_items, refuse_double_items, without_joins
 from cepheid.language.relations.output_names import refuse_double_names
+from cepheid.language.relations.row_wise_query import is_row_wise_query
 from cepheid.language.relations.sql_values import read_value
 from cepheid.language.streams.bind_table_join import TableJoinSelect
 from cepheid.language.streams.bind_window_join import JoinSide, WindowJoinSelect
 from cepheid.language.streams.query_binder import BoundTable, QueryBinder
 from cepheid.language.streams.stream_layout import StreamLayout, name_inputs
 from cepheid.language.streams.window_queries import add_join, describe_parts
+from cepheid.processing_time import base_name
 
 
 def find_lookup(binder: QueryBinder, item: exp.Expr) -> str | None:
@@ -43,7 +46,7 @@ def add_table_join(binder: QueryBinder, query: exp.Select) -> BoundTable:
             )
         sides.append(StreamLayout(name, item.alias or name, binder.known.schemas[name], binder.describe))
     refuse_double_items([side.name for side in sides], span_of(others[-1]))
-    bound = TableJoinSelect(query, sides)
+    bound = TableJoinSelect(query, sides, binder.known.validity)
     nodes = bound.bind()
     given = bound.cell_schema()
     if bound.post_filter is not None:
@@ -74,10 +77,20 @@ def count_streams(binder: QueryBinder, query: exp.Select) -> int:
         below = [binder.graph.reach(vertex, binder.graph.inputs) for vertex in vertices]
         nodes = [[binder.graph.vertices[name] for name in names] for names in below]
         return sum(
-            any(isinstance(node, Source) and node.name in binder.known.streams for node in each) for each in nodes
+            any(
+                isinstance(node, Source) and (base_name(node.name) or node.name) in binder.known.streams
+                for node in each
+            )
+            for each in nodes
         )
     finally:
         binder.graph = graph
+
+
+def _may_change(graph: QueryGraph, vertex: str) -> bool:
+    """Is it made of rows that are kept up to date?  How far time has come says nothing of them."""
+    below = (graph.vertices[name] for name in graph.reach(vertex, graph.inputs))
+    return any(isinstance(node, Relation) and not is_row_wise_query(node.query, node.inputs) for node in below)
 
 
 def add_interval_join(binder: QueryBinder, query: exp.Select, timed: bool) -> BoundTable:
@@ -90,6 +103,12 @@ def add_interval_join(binder: QueryBinder, query: exp.Select, timed: bool) -> Bo
     items = list_items(query)
     tables = [binder.find_timed(without_joins(item)) for item in items]
     vertices = [table.vertex for table in tables]
+    if any(_may_change(binder.graph, vertex) for vertex in vertices):
+        raise NotSupportedYet(
+            "a join bounded in time of rows that may always change",
+            span=span_of(query.args["from_"]),
+            hint="group and sort the rows of windows: FROM s [RANGE 1 HOUR SLIDE 1 HOUR]",
+        )
     sides = [
         JoinSide(
             StreamLayout(table.label, item.alias or table.label, table.schema, binder.describe, prefix=f"{prefix}."),

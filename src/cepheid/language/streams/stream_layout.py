@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 from sqlglot import exp
 
-from cepheid.errors import InvalidOrder, InvalidQuery, NotSupportedYet, UnknownColumn
+from cepheid.errors import InvalidOrder, InvalidQuery, NotSupportedYet, Span, UnknownColumn
 from cepheid.event_time import can_order
 from cepheid.graph.operators import Project, Source
 from cepheid.graph.operators.project import event_layout
@@ -22,9 +22,10 @@ from cepheid.language.expressions.bind_order import list_times, plain_column
 from cepheid.language.expressions.decimals import exact_key, key_type
 from cepheid.language.expressions.host_types import HostTypes
 from cepheid.language.expressions.struct_fields import find_fields
-from cepheid.language.parsing.places import span_of
+from cepheid.language.parsing.places import span_near, span_of
 from cepheid.language.parsing.syntax import StreamWindowClause
 from cepheid.language.relations.sql_values import read_value
+from cepheid.processing_time import STAMP
 from cepheid.scalars.value import Column, Scalar
 
 MOMENT = "_moment"  # the time of the rows of a window query, which no user sees
@@ -72,7 +73,7 @@ class StreamLayout:
 
     def visible_names(self) -> list[str]:
         """What * means."""
-        return [name for name in self.schema.names if name != MOMENT]
+        return [name for name in self.schema.names if name not in (MOMENT, STAMP)]
 
     def spell(self, expression: exp.Expr) -> exp.Expr:
         """The expression with columns as the stream spells them, without qualifiers."""
@@ -89,7 +90,7 @@ class StreamLayout:
                     hint=f'"{self.name or self.label}" is',
                 )
             if self.find_name(column.name) is None:
-                raise UnknownColumn(column.name, self.label, self.visible_names(), span=span_of(column.this))
+                raise UnknownColumn(column.name, self.label, self.visible_names(), span=span_near(column.this))
         return expression.transform(self._spell_one)
 
     def _spell_one(self, node: exp.Expr) -> exp.Expr:
@@ -148,6 +149,9 @@ class StreamLayout:
             column = plain_column(term.expression, "ORDER BY")
             if term.descending:
                 raise NotSupportedYet("ORDER BY ... DESC in a window", span=term.span, hint="time only goes forward")
+            if term.nulls_first is not None:
+                hint = "leave it out: events whose time is null take no part"
+                raise NotSupportedYet("NULLS FIRST or LAST in the order of a window", span=term.span, hint=hint)
             time_type = self.put("_time", column)
             if not can_order(time_type):
                 times = list_times(self.schema)
@@ -155,18 +159,25 @@ class StreamLayout:
                 told = f'column "{column.name}" of type {time_type} does not order events'
                 raise InvalidOrder(told, span=term.span, hint=hint)
             return time_type
-        times = [MOMENT] if MOMENT in self.schema.names else list_times(self.schema)
+        span = clause.span if clause is not None else None
+        times = self.list_times(span)
         if len(times) == 1:
             return self.put("_time", exp.column(times[0], quoted=True))
-        span = clause.span if clause is not None else None
-        if times:
-            raise InvalidOrder(
-                f'"{self.label}" has several timestamp columns: {", ".join(times)}',
-                span=span,
-                hint=f"say which one orders events: [ORDER BY {times[0]} ...]",
-            )
-        hint = "say which column orders events: [ORDER BY <a timestamp or a number> ...]"
-        raise InvalidOrder(f'"{self.label}" has no timestamp column', span=span, hint=hint)
+        raise InvalidOrder(
+            f'"{self.label}" has several timestamp columns: {", ".join(times)}',
+            span=span,
+            hint=f"say which one orders events: [ORDER BY {times[0]} ROWS 100], [ORDER BY {times[0]} RANGE 1 HOUR]",
+        )
+
+    def list_times(self, span: Span | None = None, named: bool = False) -> list[str]:
+        """The columns that can order events without being named, or (named) that a condition can name."""
+        times = [name for name in list_times(self.schema) if name != MOMENT]
+        if MOMENT in self.schema.names and not named:
+            return [MOMENT]
+        if not times:
+            hint = "a timestamp column orders events; a number can, if it is named: [ORDER BY id ROWS 100]"
+            raise InvalidOrder(f'"{self.label}" has no timestamp column', span=span, hint=hint)
+        return times
 
     def put_keys(self, expressions: tuple[exp.Expression, ...], stem: str, clause: str) -> None:
         """PARTITION BY or GROUP BY columns at `stem`0, `stem`1, ..."""

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pyarrow as pa
 from sqlglot import exp
 
-from cepheid.errors import InvalidQuery, NotSupportedYet
+from cepheid.errors import InvalidQuery, NotSupportedYet, TypeMismatch
 from cepheid.event_time import is_event_time
-from cepheid.graph.operators import Filter, Project, Union, WindowAggregate
+from cepheid.graph.operators import Filter, Project, Relation, Union, WindowAggregate
 from cepheid.graph.operators.window_aggregate import WindowCell
 from cepheid.kernel.window import Evaluation, Window, WindowProgram
 from cepheid.language.parsing.places import span_of
@@ -19,9 +20,12 @@ from cepheid.language.relations.conditions import without_joins
 from cepheid.language.relations.output_names import name_outputs
 from cepheid.language.relations.simple_select import find_items, is_plain_item, split_select
 from cepheid.language.streams.bind_over import bind_over, find_overs, group_overs
+from cepheid.language.streams.bind_over_rows import bind_over_rows, picks_rows
 from cepheid.language.streams.query_binder import BoundTable, QueryBinder
 from cepheid.language.streams.stream_layout import StreamLayout
 from cepheid.scalars.value import Column
+
+OVER_PARTS = {"expressions", "from_", "where", "with_", "windows", "kind"}  # of a SELECT that is no more than its OVER
 
 
 def add_union(binder: QueryBinder, query: exp.Expr, timed: bool) -> BoundTable | None:
@@ -34,12 +38,15 @@ def add_union(binder: QueryBinder, query: exp.Expr, timed: bool) -> BoundTable |
     for each in written:
         name_outputs(each)
     sides = [binder.add_query(each, timed) for each in written]
+    if query.args.get("by_name"):
+        sides[1] = _pair_by_name(binder, sides, query)
     given = {f"_side{number}": side.schema for number, side in enumerate(sides)}
     try:
         schema = binder.describe("SELECT * FROM _side0 UNION ALL SELECT * FROM _side1", given)
     except InvalidQuery as problem:
         hint = "select as many columns on both sides, of the same types"
         raise InvalidQuery(problem.message, span=span_of(query.right), hint=hint) from None
+    _check_types(sides, schema.names, query)
     feeds = []
     for side in sides:
         pairs = zip(schema.names, side.schema.names, strict=True)
@@ -47,6 +54,33 @@ def add_union(binder: QueryBinder, query: exp.Expr, timed: bool) -> BoundTable |
         same = schema.names == side.schema.names
         feeds.append(side.vertex if same else binder.add(Project(columns=columns), side.vertex))
     return BoundTable(binder.add(Union(columns=tuple(schema.names)), *feeds), schema, "the query")
+
+
+def _pair_by_name(binder: QueryBinder, sides: list[BoundTable], query: exp.Union) -> BoundTable:
+    """UNION ALL BY NAME: the second side, in the order of the columns of the first."""
+    first, second = sides
+    own = {name.lower(): name for name in second.schema.names}
+    if set(own) != {name.lower() for name in first.schema.names}:
+        hint = "select the same columns on both sides"
+        raise NotSupportedYet("UNION ALL BY NAME of other columns", span=span_of(query.right), hint=hint)
+    names = [own[name.lower()] for name in first.schema.names]
+    columns = tuple((name, Column(name)) for name in names)
+    schema = pa.schema([second.schema.field(name) for name in names])
+    return replace(second, vertex=binder.add(Project(columns=columns), second.vertex), schema=schema)
+
+
+def _check_types(sides: list[BoundTable], names: list[str], query: exp.Union) -> None:
+    """Rows of streams are put under one another as they are: a text is not made of a number on the way."""
+    for name, *types in zip(names, *(side.schema.types for side in sides), strict=True):
+        try:
+            pa.unify_schemas([pa.schema([(name, each)]) for each in types], promote_options="permissive")
+        except pa.ArrowTypeError:
+            told = " and ".join(map(str, types))
+            raise TypeMismatch(
+                f'column "{name}" of UNION ALL is of the types {told}',
+                span=span_of(query.right),
+                hint="cast one side to the type of the other",
+            ) from None
 
 
 def add_sorted(binder: QueryBinder, query: exp.Expr, timed: bool) -> BoundTable | None:
@@ -59,10 +93,14 @@ def add_sorted(binder: QueryBinder, query: exp.Expr, timed: bool) -> BoundTable 
     term = terms[0].this if isinstance(terms[0], exp.Ordered) else terms[0]
     if any(query.args.get(part) for part in ("limit", "offset")) or len(terms) > 1:
         return None
-    bare = query.copy()
+    bare, graph = query.copy(), binder.graph
     bare.set("order", None)
     binder.roots.append((bare, binder.around(query)))
     table = binder.add_query(bare, timed)
+    below = binder.graph.reach(table.vertex, binder.graph.inputs)
+    if isinstance(query, exp.Select) and any(isinstance(binder.graph.vertices[each], Relation) for each in below):
+        binder.graph = graph
+        return None  # its rows may always change
     descending = isinstance(terms[0], exp.Ordered) and terms[0].args.get("desc")
     layout = StreamLayout(table.label, "", table.schema, binder.describe)
     named = isinstance(term, exp.Column) and layout.find_name(term.name)
@@ -89,11 +127,19 @@ def add_overs(binder: QueryBinder, query: exp.Expr) -> BoundTable | None:
     calls, item = find_overs(query), items[0]
     if not calls or item.name in binder.windows or not is_plain_item(item):
         return None
+    around = {part for part, value in query.args.items() if value} - OVER_PARTS
+    if around:
+        return _add_around_overs(binder, query) if around <= {"distinct", "limit", "offset"} else None
     bare = query.copy()
     calls = find_overs(bare)
     binder.roots.append((bare, binder.around(query)))
     (own,) = find_items(bare)
+    graph = binder.graph
     table = binder.find_item(without_joins(own))
+    below = binder.graph.reach(table.vertex, binder.graph.inputs)
+    if any(isinstance(binder.graph.vertices[each], Relation) for each in below):
+        binder.graph = graph
+        return None  # its rows may always change
     name, where = own.alias_or_name, bare.args.get("where")
     vertex, schema = table.vertex, table.schema
     if where is not None:
@@ -101,7 +147,8 @@ def add_overs(binder: QueryBinder, query: exp.Expr) -> BoundTable | None:
         vertex = binder.add(Filter(predicate=layout.value(where.this)), vertex)
     visible = list(schema.names)
     for over in group_overs(bare, calls):
-        layout_node, node, schema = bind_over(over, table.label, name, schema, binder.describe)
+        bind = bind_over_rows if picks_rows(over.calls[0], over.written) else bind_over
+        layout_node, node, schema = bind(over, table.label, name, schema, binder.describe)
         vertex = binder.add(node, binder.add(layout_node, vertex))
         for call, answer in zip(over.calls, over.answers, strict=True):
             _put_in_place(call, answer, bare)
@@ -121,6 +168,18 @@ def add_overs(binder: QueryBinder, query: exp.Expr) -> BoundTable | None:
             "this SELECT beside OVER on a stream", span=span_of(query), hint="put the windows into a subquery"
         )
     return binder.add_simple(simple, bare, with_columns)
+
+
+def _add_around_overs(binder: QueryBinder, query: exp.Select) -> BoundTable:
+    """DISTINCT and LIMIT come after OVER: they are of a query around it."""
+    inner = query.copy()
+    outer = exp.select("*")
+    for part in ("distinct", "limit", "offset", "with_"):
+        outer.set(part, inner.args.get(part))
+        inner.set(part, None)
+    outer = outer.from_(inner.subquery("_rows", copy=False), copy=False)
+    binder.roots.append((outer, binder.around(query)))
+    return binder.add_query(outer)
 
 
 def _has_modifiers(query: exp.Union) -> bool:

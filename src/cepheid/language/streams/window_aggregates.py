@@ -18,15 +18,16 @@ from sqlglot import exp
 from cepheid.errors import InvalidQuery, NotSupportedYet, TypeMismatch
 from cepheid.graph.cell_types import type_of_windowed
 from cepheid.kernel.aggregates.catalog import find_aggregate
-from cepheid.kernel.aggregates.definition import PythonAggregate
 from cepheid.kernel.columns import kind_of
 from cepheid.kernel.expression import Kind
+from cepheid.kernel.python_aggregate import PythonAggregate
 from cepheid.kernel.window import WindowedAggregate
 from cepheid.language.expressions.aggregates import OTHERS, find_definition, only_where, suggest_number
 from cepheid.language.expressions.decimals import fits_whole, has_exact_mean, write_whole
 from cepheid.language.parsing.places import span_of
 from cepheid.language.streams.stream_layout import StreamLayout
 
+MOST_VALUES = 1_000_000  # of max(x, n)
 ARGUMENTS_HINT = "see docs/reference/windows.md for the aggregates of windows"
 
 
@@ -110,7 +111,11 @@ def _read_call(call: exp.Expr, node: exp.Expr) -> _Written:
     definition = find_definition(call, "window")
     if definition is None:
         name = call.name.upper() if isinstance(call, exp.Anonymous) else _name_of(call)
-        raise NotSupportedYet(f"the aggregate {name} over a window", span=span_of(node), hint=ARGUMENTS_HINT)
+        if isinstance(call, exp.GroupConcat):
+            name, hint = "that joins texts (LISTAGG, STRING_AGG)", "write array_join(array_agg(x), ',')"
+        else:
+            hint = ARGUMENTS_HINT
+        raise NotSupportedYet(f"the aggregate {name} over a window", span=span_of(node), hint=hint)
     arguments = _list_arguments(call)
     if isinstance(call, exp.Median):
         arguments.append(exp.Literal.number("0.5"))
@@ -121,6 +126,9 @@ def _read_call(call: exp.Expr, node: exp.Expr) -> _Written:
                 span=span_of(node),
                 hint="for example quantile_cont(x, 0.9)",
             )
+        if isinstance(arguments[0], exp.Distinct | exp.Order | exp.Star):
+            hint = f"write {_name_of(call)} of a column, without DISTINCT and ORDER BY"
+            raise NotSupportedYet(f'"{call.sql()}" over a window', span=span_of(node), hint=hint)
         return _Written(node, definition.name, arguments[0], parameter=arguments[1])
     return _read_plain(call, node, definition.name, arguments)
 
@@ -138,7 +146,7 @@ def _read_plain(call: exp.Expr, node: exp.Expr, function: str, arguments: list[e
         raise NotSupportedYet("ORDER BY inside an aggregate", span=span_of(node), hint="events are in order of time")
     distinct = isinstance(first, exp.Distinct)
     if distinct:
-        first, *others = first.expressions
+        first, *others = first.expressions or [exp.Star()]
         if others:
             hint = "make one column of them in a subquery"
             raise NotSupportedYet("DISTINCT over several columns", span=span_of(node), hint=hint)
@@ -332,9 +340,11 @@ def _read_parameter(written: _Written) -> float:
                 hint="0.5 is the median",
             )
         return value
-    if value is None or value < 1 or value != int(value):
+    if value is None or not 1 <= value <= MOST_VALUES or value != int(value):
         raise InvalidQuery(
-            f'"{written.parameter.sql()}" is not a whole number above 0', span=place, hint="for example max(x, 3)"
+            f'"{written.parameter.sql()}" is not a whole number from 1 to {MOST_VALUES}',
+            span=place,
+            hint="for example max(x, 3)",
         )
     return value
 

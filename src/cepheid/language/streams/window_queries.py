@@ -91,7 +91,12 @@ def add_join(binder: QueryBinder, bound: WindowJoinSelect, vertices: list[str], 
     refuse_double_items([side.layout.name for side in bound.sides], bound.at)
     bound.bind()
     node = bound.node(timed)
-    feeds = [binder.add(side.layout.project(), vertex) for side, vertex in zip(bound.sides, vertices, strict=True)]
+    feeds = []
+    for number in bound.engine_order or range(len(bound.sides)):
+        layout, vertex = bound.sides[number].layout, vertices[number]
+        if number in bound.filters:
+            vertex = binder.add(Filter(predicate=layout.value(bound.filters[number])), vertex)
+        feeds.append(binder.add(layout.project(), vertex))
     outputs = [*bound.outputs, *((MOMENT, exp.column(MOMENT, quoted=True)) for _ in range(timed))]
     given = bound.cell_schema()
     for condition in (bound.condition, bound.post_filter):

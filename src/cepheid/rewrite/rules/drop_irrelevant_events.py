@@ -16,10 +16,10 @@ from cepheid.graph.operators import Filter, Project, Sequence
 from cepheid.graph.predicate import answer_columns
 from cepheid.graph.query_graph import QueryGraph
 from cepheid.kernel.expression import Cell, Expression, Position, list_columns, list_leaves, split_conjunction
-from cepheid.kernel.pattern import Absent, Step
+from cepheid.kernel.pattern import Absent, SequenceProgram, Step
 from cepheid.rewrite.condition_value import condition_value
+from cepheid.rewrite.known_conditions import is_ensured
 from cepheid.rewrite.rule import Rule
-from cepheid.scalars.implication import implies
 from cepheid.scalars.value import (
     Column,
     Scalar,
@@ -46,8 +46,7 @@ def _filter_stream(graph: QueryGraph, vertex: str, port: int, layout: str) -> Qu
     if predicate is None:
         return None
     (feeding,) = graph.inputs(layout)
-    below = graph.vertices[feeding]
-    if isinstance(below, Filter) and implies(below.predicate, predicate):
+    if is_ensured(graph, feeding, predicate):
         return None
     return graph.insert_above(feeding, Filter(predicate=predicate), only_for=layout)
 
@@ -56,7 +55,7 @@ def _find_predicate(graph: QueryGraph, vertex: str, port: int, layout: str) -> S
     """What an event must fulfil to be any step, over the columns under the layout."""
     node, project = graph.vertices[vertex], graph.vertices[layout]
     assert isinstance(node, Sequence), "the rule looks at sequences"
-    if node.program.strategy not in ("skip_till_any", "skip_till_next") or not isinstance(project, Project):
+    if not _skips_events(node.program) or not isinstance(project, Project):
         return None
     answers = answer_columns(node.predicates)
     conditions = [_own_condition(term, answers) for term in node.program.terms if term.stream == port]
@@ -68,6 +67,12 @@ def _find_predicate(graph: QueryGraph, vertex: str, port: int, layout: str) -> S
     if not all(isinstance(meanings[name], Column) for name in columns_of(predicate)):
         return None
     return substitute_columns(predicate, meanings)
+
+
+def _skips_events(program: SequenceProgram) -> bool:
+    if program.flow is not None:
+        return not program.flow.asks_for_all
+    return program.strategy in ("skip_till_any", "skip_till_next")
 
 
 def _own_condition(term: Step | Absent, answers: set[str]) -> Scalar | None:

@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from cepheid.graph.node import PlanNode
-from cepheid.graph.operators import Project, RowPattern, Sequence, TableJoin, WindowAggregate, WindowJoin
+from cepheid.graph.operators import OverRows, Project, RowPattern, Sequence, TableJoin, WindowAggregate, WindowJoin
 from cepheid.graph.query_graph import QueryGraph
 from cepheid.graph.read_columns import needed_columns
 from cepheid.rewrite.rule import Rule
@@ -37,6 +37,8 @@ def _narrow(node: PlanNode, needed: frozenset[str]) -> PlanNode:
             return replace(node, cells=tuple(cell for cell in cells if cell.name in needed) or cells[:1])
         case WindowAggregate():
             return _narrow_window(node, needed)
+        case OverRows():
+            return _narrow_over(node, needed)
         case WindowJoin(cells=join_cells, condition=condition) | TableJoin(cells=join_cells, condition=condition):
             kept = needed | (columns_of(condition) if condition is not None else frozenset())
             return replace(node, cells=tuple(cell for cell in join_cells if cell.name in kept) or join_cells[:1])
@@ -55,6 +57,22 @@ def _narrow_window(node: WindowAggregate, needed: frozenset[str]) -> WindowAggre
     return replace(node, cells=cells, program=replace(node.program, aggregates=aggregates))
 
 
+def _narrow_over(node: OverRows, needed: frozenset[str]) -> OverRows:
+    """Functions that no cell tells are not computed."""
+    cells = tuple(cell for cell in node.cells if cell.name in needed) or node.cells[:1]
+    summed = sorted({cell.number for cell in cells if cell.kind == "aggregate"})
+    told = sorted({cell.number for cell in cells if cell.kind not in ("row", "aggregate")})
+    places = {"row": [0], "aggregate": summed}
+    return replace(
+        node,
+        cells=tuple(replace(cell, number=places.get(cell.kind, told).index(cell.number)) for cell in cells),
+        program=replace(
+            node.program, functions=tuple(node.program.functions[number] for number in told), spans=bool(summed)
+        ),
+        aggregates=tuple(node.aggregates[number] for number in summed),
+    )
+
+
 PRUNE_COLUMNS = Rule(
     name="prune_columns",
     looks_at=(
@@ -63,6 +81,7 @@ PRUNE_COLUMNS = Rule(
         Sequence,
         WindowAggregate,
         WindowJoin,
+        OverRows,
         TableJoin,
     ),
     apply=prune_columns,

@@ -12,8 +12,9 @@ from __future__ import annotations
 
 from cepheid.graph.operators import Filter, Project
 from cepheid.graph.query_graph import QueryGraph
+from cepheid.rewrite.known_conditions import columns_passed_on
 from cepheid.rewrite.rule import Rule
-from cepheid.scalars.value import Column, columns_of, join_conjunction, split_conjunction, substitute_columns
+from cepheid.scalars.value import columns_of, join_conjunction, split_conjunction, substitute_columns
 
 
 def push_filter_below_project(graph: QueryGraph, vertex: str) -> QueryGraph | None:
@@ -22,7 +23,7 @@ def push_filter_below_project(graph: QueryGraph, vertex: str) -> QueryGraph | No
     project = graph.vertices[below]
     if not isinstance(node, Filter) or not isinstance(project, Project) or graph.outputs(below) != [vertex]:
         return None
-    meanings = {name: value for name, value in project.columns if isinstance(value, Column)}
+    meanings = columns_passed_on(project)
     parts = split_conjunction(node.predicate)
     movable = [part for part in parts if columns_of(part) <= meanings.keys()]
     if not movable:

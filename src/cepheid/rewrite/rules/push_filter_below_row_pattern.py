@@ -15,8 +15,9 @@ from __future__ import annotations
 from cepheid.cost.estimate import Estimate
 from cepheid.graph.operators import Filter, Project, RowPattern
 from cepheid.graph.query_graph import QueryGraph
+from cepheid.rewrite.known_conditions import columns_passed_on
 from cepheid.rewrite.rule import Rule
-from cepheid.scalars.value import Column, columns_of, join_conjunction, split_conjunction, substitute_columns
+from cepheid.scalars.value import columns_of, join_conjunction, split_conjunction, substitute_columns
 
 
 def push_filter_below_row_pattern(graph: QueryGraph, vertex: str) -> QueryGraph | None:
@@ -25,11 +26,7 @@ def push_filter_below_row_pattern(graph: QueryGraph, vertex: str) -> QueryGraph 
     pattern = graph.vertices[below]
     if not isinstance(node, Filter) or not isinstance(pattern, RowPattern) or graph.outputs(below) != [vertex]:
         return None
-    keys = {
-        cell.name: Column(cell.column)
-        for cell in pattern.cells
-        if cell.kind == "row" and cell.column is not None and cell.column.startswith("_key")
-    }
+    keys = columns_passed_on(pattern)
     parts = split_conjunction(node.predicate)
     movable = [part for part in parts if columns_of(part) and columns_of(part) <= keys.keys()]
     if not movable:

@@ -14,8 +14,9 @@ from cepheid.cost.profile import Profile
 from cepheid.errors import InvalidInput, suggest_name
 from cepheid.graph.column_origin import trace_columns
 from cepheid.graph.node import PlanNode
-from cepheid.graph.operators import HostWindow, Sink, Source, WindowAggregate, WindowJoin
+from cepheid.graph.operators import HostWindow, OverRows, Sink, Source, WindowAggregate, WindowJoin
 from cepheid.graph.query_graph import QueryGraph
+from cepheid.processing_time import stream_of
 from cepheid.simulation.arrivals.arrivals import ArrivalProcess
 from cepheid.simulation.scenarios.vertex_model import Flow, VertexModel, model_vertex
 
@@ -39,11 +40,12 @@ class GraphFlow:
         self.offered = {}
         for name, node in graph.vertices.items():
             if isinstance(node, Source):
-                if node.name not in rates:
+                stream = stream_of(node.name)
+                if stream not in rates:
                     raise InvalidInput(
-                        f'nothing says how many events come from "{node.name}"', hint="give it a rate_per_s or arrivals"
+                        f'nothing says how many events come from "{stream}"', hint="give it a rate_per_s or arrivals"
                     )
-                self.offered[name] = rates[node.name].mean_rate(duration_s)
+                self.offered[name] = rates[stream].mean_rate(duration_s)
             elif not graph.inputs(name):
                 raise InvalidInput(f'"{name}" reads no stream: there is nothing to simulate', hint=node.describe())
 
@@ -101,7 +103,7 @@ class GraphFlow:
 
     def list_sources(self, vertex: str) -> list[str]:
         reached = self.graph.reach(vertex, self.graph.inputs)
-        return [node.name for name in reached if isinstance(node := self.graph.vertices[name], Source)]
+        return [stream_of(node.name) for name in reached if isinstance(node := self.graph.vertices[name], Source)]
 
     def fit_query(self, query: str, wanted: float, overrides: Overrides) -> dict[str, float]:
         """The selectivity of one vertex by which the query as a whole has the wanted one: of the last that only data
@@ -133,6 +135,6 @@ def _grouping_columns(node: PlanNode) -> list[str]:
     match node:
         case WindowAggregate(keys=keys, groups=groups) | HostWindow(keys=keys, groups=groups):
             return [*(f"_key{number}" for number in range(keys)), *(f"_group{number}" for number in range(groups))]
-        case WindowJoin(keys=keys):
+        case WindowJoin(keys=keys) | OverRows(keys=keys):
             return [f"_key{number}" for number in range(keys)]
     return []

@@ -20,6 +20,7 @@ from cepheid.graph.operators import Sink, Source
 from cepheid.graph.query_graph import QueryGraph
 from cepheid.placement.place_chains import place_chains
 from cepheid.placement.placed_graph import PlacedGraph
+from cepheid.processing_time import stream_of
 from cepheid.simulation.arrivals.arrivals import ArrivalProcess
 from cepheid.simulation.scenario import MicroBatch, Query, Scenario, ScenarioEdge, ScenarioVertex, Vm
 from cepheid.simulation.scenarios.default_costs import OVERHEAD_S, default_ipe
@@ -99,7 +100,7 @@ def model_graph(placed: PlacedGraph, given: GraphSetting) -> GraphModel:
             id=name,
             kind=model.kind,
             ipe=costs[name],
-            arrivals=given.rates[node.name] if isinstance(node, Source) else None,
+            arrivals=given.rates[stream_of(node.name)] if isinstance(node, Source) else None,
             window_s=model.window_s,
             advance_s=model.advance_s,
             output=model.output,

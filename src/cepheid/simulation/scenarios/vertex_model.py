@@ -19,6 +19,7 @@ from cepheid.graph.operators import (
     Changes,
     Filter,
     HostWindow,
+    OverRows,
     Project,
     Relation,
     RowPattern,
@@ -162,6 +163,11 @@ def _(node: WindowJoin, flow: Flow) -> VertexModel:
         others = [events / flow.keys for place, events in enumerate(held) if place != number]
         rows += rate * math.prod(others)
     return VertexModel(kind="operator", work="window_join", selectivity=rows / flow.rate_per_s, by_data=True)
+
+
+@model_vertex.register
+def _(_: OverRows, flow: Flow) -> VertexModel:  # noqa: ARG001
+    return VertexModel(kind="operator", work="sliding_window")
 
 
 def _count_held(side: JoinInput, rate_per_s: float, keys: float) -> float:

@@ -46,6 +46,7 @@ from cepheid.execution.spark.clock import find_clock
 from cepheid.execution.spark.connect_plans import is_connect
 from cepheid.execution.spark.engine_stage import answer_envelopes
 from cepheid.execution.spark.host import SparkInputs, compile_on_spark, read_inputs, read_session_meaning, run_on_spark
+from cepheid.execution.spark.idle_inputs import check_clock
 from cepheid.execution.spark.live.batch_pace import Pace, choose_pace
 from cepheid.execution.spark.live.session_above import Above, means_the_same_above
 from cepheid.execution.spark.live.session_files import SessionFiles
@@ -66,11 +67,14 @@ from cepheid.execution.spark.sources.kinds import open_stream
 from cepheid.execution.spark.stage_record import StageRecord
 from cepheid.execution.spark.watermarks import WATERMARK
 from cepheid.execution.spark.worker_python import own_python
-from cepheid.kernel.aggregates.definition import PythonAggregate
+from cepheid.idle_streams import read_span
+from cepheid.kernel.python_aggregate import PythonAggregate
+from cepheid.language.parsing.written_text import plan_dialect, write_in
 from cepheid.lookups import Database, Table
 from cepheid.measurement import Counts, Observation
 from cepheid.schema import read_schema
-from cepheid.settings import DialectName, Settings
+from cepheid.settings import DialectName, Settings, WrittenDialect
+from cepheid.user_functions import Function
 
 LOOK_S = 0.05
 PACE_S = 1.0
@@ -79,7 +83,8 @@ PACE_S = 1.0
 @dataclass(frozen=True)
 class SessionSettings:
     """lateness: of sources that have no watermark.  on_change: what to do with a query that is not the one which the
-    checkpoint knows under its name.  latency_goal: how soon rows should come (batch_pace.py)."""
+    checkpoint knows under its name.  latency_goal: how soon rows should come (batch_pace.py).  written: whose SQL
+    queries are written in."""
 
     checkpoint: str
     lateness: timedelta | None = None
@@ -89,6 +94,8 @@ class SessionSettings:
     on_change: str = "refuse"
     latency_goal: timedelta | None = None
     clock: Callable[[], float] = time.monotonic
+    functions: Mapping[str, Function] = field(default_factory=dict)
+    written: WrittenDialect | None = None
 
 
 @dataclass(frozen=True)
@@ -126,6 +133,7 @@ class SparkLiveSession:
         self._files = SessionFiles(spark, chosen.checkpoint)
         self._record = self._files.read_newest() or SessionRecord()
         self._streams: dict[str, DataFrame] = {}
+        self._idle_after: dict[str, timedelta] = {}  # of streams that have one
         self._misfits: dict[str, DataFrame] = {}
         self._lookups: dict[str, Any] = {}
         self._planned: dict[str, Planned] = {}
@@ -154,11 +162,19 @@ class SparkLiveSession:
         self.close()
 
     # --- what there is -----------------------------------------------------------------------------------
-    def source(self, name: str, given: Any, time: str | None = None, schema: Any = None) -> None:
+    def source(
+        self,
+        name: str,
+        given: Any,
+        time: str | None = None,
+        schema: Any = None,
+        idle_after: str | timedelta | None = None,
+    ) -> None:
         """A stream: a streaming DataFrame, or where one is (a path, a URL).  Or what events are looked up in: a
         DataFrame that is not streaming, a `cep.Table`, a `cep.Database`.  time: the column that is event time, of a
         stream that has no watermark yet; None: the only timestamp.  schema: what columns it has, where the stream
-        itself does not say it, as a topic of Kafka."""
+        itself does not say it, as a topic of Kafka.  idle_after: of this stream, if not as the session says."""
+        span = self._read_idle_after(name) if idle_after is None else read_span(idle_after)
         with self._changing:
             if name in self._streams or name in self._lookups:
                 raise InvalidInput(f'there is a source "{name}" already', hint="give the new one another name")
@@ -169,12 +185,18 @@ class SparkLiveSession:
                 )
             if is_stream:
                 self._streams[name] = self._open(name, given, time, schema)
+                if span is not None:
+                    self._idle_after[name] = span
             elif isinstance(given, DataFrame | Table | Database):
                 self._lookups[name] = given
             else:
                 raise InvalidInput(
                     f'"{name}" is a {type(given).__name__}', hint="give a streaming DataFrame, a path, or a cep.Table"
                 )
+
+    def _read_idle_after(self, name: str) -> timedelta | None:
+        given = self._chosen.settings.idle_after
+        return given.get(name) if isinstance(given, Mapping) else given
 
     def _open(self, name: str, given: Any, time: str | None, schema: Any) -> DataFrame:
         lateness = self._chosen.lateness
@@ -194,14 +216,21 @@ class SparkLiveSession:
         return given if has_watermark or lateness is None else add_event_time(given, source)
 
     # --- queries -----------------------------------------------------------------------------------------
-    def deploy(self, name: str, query: Any, sink: Any) -> None:
+    def deploy(self, name: str, query: Any, sink: Any, dialect: WrittenDialect | None = None) -> None:
         """sink: where its rows go: a folder, delta:PATH, postgresql://..., console; a function that gets Arrow tables,
-        with or without the batch's number; a list."""
-        self.apply(Deploy(name=name, query=query, sink=sink))
+        with or without the batch's number; a list.  dialect: whose SQL it is written in, if not as the session says."""
+        self.apply(Deploy(name=name, query=self._write(query, dialect), sink=sink))
 
-    def alter(self, name: str, query: Any) -> None:
+    def alter(self, name: str, query: Any, dialect: WrittenDialect | None = None) -> None:
         """Put another query in the place of one.  What both compute alike keeps what it knows."""
-        self.apply(Alter(name=name, query=query))
+        self.apply(Alter(name=name, query=self._write(query, dialect)))
+
+    def _write(self, query: Any, dialect: WrittenDialect | None) -> Any:
+        written = dialect or self._chosen.written
+        if plan_dialect(written, "spark") != self._chosen.dialect:
+            hint = f'cep.Session(spark, dialect="{written}"): Spark SQL and translated queries do not share a session'
+            raise InvalidInput(f'a query in the dialect "{written}" in a session of another', hint=hint)
+        return write_in(query, written)
 
     def retire(self, name: str) -> None:
         """End a query; rows that are not settled yet are not given out."""
@@ -271,7 +300,8 @@ class SparkLiveSession:
         placed = compilation.placed
         session = read_session_meaning(placed, given)
         with placed_at_order(compilation), own_python(self._spark):
-            context = StageContext(given.frames, self._chosen.settings, session, self._chosen.dialect)
+            settings = replace(self._chosen.settings, idle_after=self._idle_after or None)
+            context = StageContext(given.frames, settings, session, self._chosen.dialect)
             stages = make_stages(placed, context)
         cells = {vertex: stage.cells for vertex, stage in stages.items()}
         is_same = means_the_same_above(placed, cells, spark_is_ansi(given.frames))
@@ -309,7 +339,8 @@ class SparkLiveSession:
         if not self._streams:
             raise InvalidInput("the session has no stream", hint='session.source("buses", a_streaming_dataframe)')
         inputs = {**self._streams, **self._lookups}
-        return read_inputs(inputs, dict(self._chosen.aggregates or {}), self._chosen.dialect)
+        chosen = self._chosen
+        return read_inputs(inputs, dict(chosen.aggregates or {}), chosen.dialect, chosen.functions)
 
     def explain(self, name: str, step: str = "rewritten", format: str = "text") -> str:  # noqa: A002 (as cep.explain)
         return explain_compilation(self._compile(self._find(name).query, self._read_inputs()), step, format)
@@ -477,6 +508,7 @@ class SparkLiveSession:
                 clock = max(
                     find_clock([self._streams[name] for name in read], []), *(ingest.clocks[name] for name in read)
                 )
+                check_clock(stage.task.idle_after_us, clock)
                 tasks[number] = replace(stage.task, clock=clock)
             answers = answer_envelopes(
                 ingest.envelopes, SessionProcessor(tasks, ingest.ports, record.leaving), ANSWER_SCHEMA

@@ -23,16 +23,19 @@ from cepheid.execution.spark.clock import Clock
 from cepheid.execution.spark.direct_ingest import chain_below
 from cepheid.execution.spark.engine_stage import cell_schema, name_keys, record_stage
 from cepheid.execution.spark.host import run_relational
+from cepheid.execution.spark.idle_inputs import find_idle_inputs
 from cepheid.execution.spark.processor import EngineTask
 from cepheid.execution.spark.schemas import arrow_schema, quote_name
 from cepheid.execution.spark.stage_record import StageRecord
 from cepheid.execution.spark.watermarks import WATERMARK, read_delay
+from cepheid.execution.user_functions import list_functions
 from cepheid.graph.column_origin import name_columns, trace_column
 from cepheid.graph.node import EngineNode, PlanNode
 from cepheid.graph.operators import Source
 from cepheid.graph.query_graph import QueryGraph
 from cepheid.graph.read_columns import source_columns
 from cepheid.placement.placed_graph import PlacedGraph
+from cepheid.processing_time import base_name
 from cepheid.settings import DialectName, Settings
 
 HINT = "run it as a streaming query of its own: cep.sql(...).writeStream"
@@ -88,6 +91,8 @@ class StageContext:
 def make_stages(placed: PlacedGraph, given: StageContext) -> dict[str, SessionStage]:
     """By vertex whose rows the part in Spark SQL begins with."""
     graph = placed.graph
+    if any(isinstance(node, Source) and base_name(node.name) for node in graph.vertices.values()):
+        raise NotSupportedYet("PROCTIME() in a session on Spark", hint=HINT)
     chained = placed.chained()
     found: dict[str, SessionStage] = {}
     waiting = [vertex for vertex, node in graph.vertices.items() if node.role == "consumer"]
@@ -142,6 +147,8 @@ def _make_engine(graph: QueryGraph, vertex: str, node: EngineNode, given: StageC
         name_columns(graph, vertex),
         record,
         Clock.ENVELOPES,
+        find_idle_inputs(graph, vertex, given.settings),
+        functions=list_functions(repr(node)),
     )
     return SessionStage(record, task, tuple(feeds), cell_schema(node, schemas))
 

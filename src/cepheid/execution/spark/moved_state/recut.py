@@ -114,8 +114,11 @@ def _recut_engines(program: StageProgram, shares: Sequence[StoredShare], after: 
     parts = _move(engines[0], kept, _node_of(program).split, after) if len(kept) > 1 or len(owned) > 1 else kept
     assert sum(len(part.table) for part in parts) == sum(len(each.table) for each in kept), "no event is lost"
     timer = min((share.timer for share in shares if share.timer is not None), default=None)
-    record = _renew(headers[0], after.groups)
-    return {number: _write_engine(program, parts[number], newest, timer, record) for number in owned}
+    known = {"stage": _renew(headers[0], after.groups).as_dict()}
+    clocks = [header["clocks"] for header in headers if header.get("clocks")]
+    if clocks:  # every share hears the same of time
+        known["clocks"] = clocks[0]
+    return {number: _write_engine(program, parts[number], newest, timer, known) for number in owned}
 
 
 def _load(engine: Engine, share: StoredShare) -> dict[str, Any]:
@@ -157,13 +160,14 @@ def _node_of(program: StageProgram) -> EngineNode:
 
 
 def _write_engine(
-    program: StageProgram, kept: KeptEvents, newest: list[list[int]], timer: int | None, record: StageRecord
+    program: StageProgram, kept: KeptEvents, newest: list[list[int]], timer: int | None, known: dict[str, Any]
 ) -> StoredShare:
+    """known: what its header keeps as it is."""
     engine = _make_engine(program)
     engine.restore(kept)
     engine.gate.newest = [list(each) for each in newest]
     timer = timer if engine.is_waiting() else None
-    extra = {"version": uuid.uuid4().hex, "timer": timer, "stage": record.as_dict()}
+    extra = {**known, "version": uuid.uuid4().hex, "timer": timer}
     change, _ = plan_change(engine, StoredState(), extra)
     return StoredShare(change.index, change.puts, timer=timer)
 
@@ -219,6 +223,8 @@ def _split_chain(
 ) -> dict[int, ContinuousQuery]:
     """A query for each new share, with the events and waiting rows of its keys."""
     fresh = {int(number): _open(program, None) for number in np.unique(after.table)}
+    for query in fresh.values():
+        query.take_clocks(whole)
     table = after.table
     for place, feed in enumerate(whole.list_engines()):
         vertex, *others = feed.vertices

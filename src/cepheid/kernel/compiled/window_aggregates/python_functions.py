@@ -19,11 +19,11 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Any, Protocol
 
-from cepheid.kernel.aggregates.definition import PythonAggregate
 from cepheid.kernel.columns import Interner
 from cepheid.kernel.compiled.window_aggregates.cells import Columns
 from cepheid.kernel.compiled.window_steps import ADD, CLEAR, EMIT, ENTER, LEAVE, StepList
 from cepheid.kernel.expression import Kind
+from cepheid.kernel.python_aggregate import PythonAggregate
 from cepheid.kernel.window import ObjectColumn, WindowedAggregate
 
 _EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - naive UTC, as users of Spark and DuckDB see times

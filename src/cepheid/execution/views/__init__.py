@@ -1,0 +1,1 @@
+"""Relational queries over rows that come and go, kept up to date step by step."""

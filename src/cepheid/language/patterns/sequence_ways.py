@@ -1,0 +1,504 @@
+"""SEQ whose steps say themselves how they follow one another, as places and ways (kernel/sequence_flow.py).
+
+Each item becomes a `Part`: entries, by which one comes into it, and exits, the places where it is complete.  Parts are
+put together by ways from the exits of one to the entries of the next:
+
+    a NEXT b{1,2} FOLLOWED BY c        0 -a-> 1 -b-> 2 -b-> 3        c may be entered from 2 and from 3
+    a, ~x, b                           an x closes the way to b
+    a, ~x FOR 2 s                      a way that time takes, and an x closes
+    (a & b)                            a place for each set of them that is there already
+
+What is optional is passed by: the exits before it are also those behind it, and its entries are beside those of what
+follows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from itertools import combinations, pairwise
+from typing import Literal
+
+from cepheid.errors import InvalidQuery, InvalidWithin, NotSupportedYet
+from cepheid.kernel.pattern import Strategy
+from cepheid.kernel.sequence_flow import AT_DEADLINE, Bar, Contiguity, Flow, Place, Round, Way
+from cepheid.language.expressions.bind_order import read_within
+from cepheid.language.parsing.syntax import (
+    Link,
+    Repeats,
+    SequenceClause,
+    SequenceItems,
+    SequenceTerm,
+    TermGroup,
+    walk_terms,
+)
+
+MOST_PLACES = 5_000
+BY_STRATEGY: dict[Strategy, Contiguity] = {
+    "skip_till_any": "any", "skip_till_next": "followed", "strict": "next", "partition_contiguity": "next",
+}  # fmt: skip
+LATER_HINT = "put an event in front of it, or say for how long: ~cancels c FOR INTERVAL '2' SECOND"
+
+
+@dataclass(frozen=True, slots=True)
+class Follows:
+    """How an item follows what stands before it; ways of one scope are closed by an event that fits one of them."""
+
+    contiguity: Contiguity
+    scope: int
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """An absence between two items."""
+
+    variable: str
+    at_once: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """An event that closes a way, or all ways into the group of the way; or lets its time begin anew."""
+
+    variable: str
+    closes: Literal["way", "group"] = "way"
+    before: bool = False
+    timed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One way into a part.  `follows`: None is as the part follows; `group`: of entries in one group, an event takes
+    the first that it fits; `loop`: it belongs to a repetition that takes what it can."""
+
+    target: int
+    variable: str | None = None
+    after: int | None = None
+    follows: Follows | None = None
+    gaps: tuple[Gap, ...] = ()
+    guards: tuple[Guard, ...] = ()
+    group: int | None = None
+    loop: int | None = None
+    keeps_moment: bool = False
+    repeats: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Exit:
+    """A place where a part is complete, and what must not come from there to what follows."""
+
+    place: int
+    gaps: tuple[Gap, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    entries: tuple[Entry, ...]
+    exits: tuple[Exit, ...]
+    optional: bool = False
+    waits: tuple[Gap, ...] = ()  # absences in front of it, if nothing else is
+    again: tuple[str, ...] = ()  # the variables of a group that begins again when it is complete
+
+
+@dataclass
+class _Draft:
+    """A place under construction."""
+
+    ways: list[Way] = field(default_factory=list)
+    loops: list[int | None] = field(default_factory=list)  # of each way
+    bars: dict[tuple[str, bool, bool, bool], set[int]] = field(default_factory=dict)
+
+    def bar(
+        self, variable: str, ways: set[int], at_once: bool = False, before: bool = False, restarts: bool = False
+    ) -> None:
+        self.bars.setdefault((variable, at_once, before, restarts), set()).update(ways)
+
+
+def build_ways(clause: SequenceClause) -> Flow:
+    return _Builder(clause).build()
+
+
+def is_looped(repeats: Repeats) -> bool:
+    """May there be several?"""
+    return repeats.most is None or repeats.most > 1
+
+
+class _Builder:
+    def __init__(self, clause: SequenceClause) -> None:
+        self.clause = clause
+        self.places: list[_Draft] = [_Draft()]
+        self.inside: set[int] = {0}
+        self.rounds: list[Round] = []
+        self.numbers = 0  # given to scopes, groups and loops
+        self.speaks_for_itself = _has_links(clause.items)
+        self.begins = self._find_beginning()
+
+    def build(self) -> Flow:
+        first = self.clause.items[0]
+        if isinstance(first, SequenceTerm) and first.negated and first.lasting is None:
+            raise NotSupportedYet(
+                "an absence at the start of a SEQ whose steps follow one another in ways of their own",
+                span=first.span,
+                hint=LATER_HINT,
+            )
+        whole = self._build_row(self.clause.items)
+        if whole.optional:
+            raise InvalidQuery(
+                "SEQ would match without any event", span=self.clause.head, hint="make one of its steps required"
+            )
+        if any(entry.gaps for entry in whole.entries):
+            raise NotSupportedYet(
+                "an absence behind what is optional at the start of SEQ", span=self.clause.head, hint=LATER_HINT
+            )
+        entries, start = whole.entries, self._follows(first)
+        if self.begins != "always":  # the start waits for the first event that fits, like any other place
+            start = Follows("followed", 0)
+            entries = tuple(replace(entry, follows=start) for entry in entries)
+        self._connect((Exit(0),), entries, start)
+        accepting = self._finish(whole.exits)
+        places = [
+            self._close(draft, number in accepting, number in self.inside) for number, draft in enumerate(self.places)
+        ]
+        return Flow(_number_scopes(places), self.begins, tuple(self.rounds))
+
+    def _find_beginning(self) -> Literal["always", "again", "once", "first"]:
+        first = self.clause.items[0]
+        terms = first.terms if isinstance(first, TermGroup) and first.kind != "in_turn" else (first,)
+        absent = [term for term in terms if isinstance(term, SequenceTerm) and term.negated]
+        if any(term.lasting is None for term in absent):
+            return "first"  # nothing of it may come from the start on
+        if absent or self.clause.once is not None:
+            return "once"
+        return "again" if isinstance(first, TermGroup) and first.every else "always"
+
+    def _finish(self, exits: tuple[Exit, ...]) -> set[int]:
+        """The places that are matches; what must not come at the end is waited for as long as WITHIN lasts."""
+        accepting = {leaving.place for leaving in exits if not leaving.gaps}
+        for leaving in exits:
+            if not leaving.gaps:
+                continue
+            if any(gap.at_once for gap in leaving.gaps):
+                raise NotSupportedYet(
+                    "NOT NEXT at the end of SEQ", span=self.clause.items[-1].span, hint="put a term behind it"
+                )
+            if self.clause.within is None:
+                raise InvalidWithin(
+                    "an absence at the end of SEQ needs WITHIN or FOR: how long must nothing come?",
+                    span=self.clause.items[-1].span,
+                    hint="add for instance FOR INTERVAL '2' SECOND behind it",
+                )
+            target = self._add_place()
+            self._connect((leaving,), (Entry(target, after=AT_DEADLINE),), self._new_scope("followed"))
+            accepting.add(target)
+        return accepting
+
+    def _close(self, draft: _Draft, accepts: bool, inside: bool) -> Place:
+        ways = [
+            replace(way, yields=tuple(dict.fromkeys((*way.yields, *self._greedy_before(draft, number)))))
+            for number, way in enumerate(draft.ways)
+        ]
+        bars = [
+            Bar(variable, tuple(sorted(closed)), at_once, before, restarts)
+            for (variable, at_once, before, restarts), closed in draft.bars.items()
+        ]
+        return Place(tuple(ways), tuple(bars), accepts, inside and self.begins == "again")
+
+    def _greedy_before(self, draft: _Draft, number: int) -> list[int]:
+        """Ways of repetitions that take what they can; an inner one is drawn before an outer one."""
+        own = draft.loops[number]
+        return [other for other in range(number) if draft.loops[other] is not None and draft.loops[other] != own]
+
+    # --- items --------------------------------------------------------------------------------------------
+    def _build_row(self, items: SequenceItems) -> Part:
+        """One item after another."""
+        whole = Part((), (), optional=True)
+        for item in items:
+            whole = self._append(whole, self._build_item(item), self._follows(item))
+        return whole
+
+    def _append(self, before: Part, part: Part, follows: Follows) -> Part:
+        if part.waits:
+            exits = tuple(replace(leaving, gaps=(*leaving.gaps, *part.waits)) for leaving in before.exits)
+            return replace(before, exits=exits, waits=(*before.waits, *part.waits) if before.optional else before.waits)
+        entries = tuple(replace(entry, follows=entry.follows or follows) for entry in part.entries)
+        self._connect(before.exits, entries, follows)
+        if part.again:
+            self._draw_restarts(before, part)
+        first = before.entries
+        if before.optional:
+            inner = tuple(replace(entry, gaps=(*before.waits, *entry.gaps)) for entry in entries)
+            begins_whole = not before.entries
+            first += part.entries if begins_whole and not before.waits else inner
+        exits = (*part.exits, *(before.exits if part.optional else ()))
+        return Part(first, exits, before.optional and part.optional, before.waits if part.optional else ())
+
+    def _build_item(self, item: SequenceTerm | TermGroup) -> Part:
+        if isinstance(item, SequenceTerm):
+            if item.negated and item.lasting is None:
+                return Part((), (), optional=True, waits=(Gap(item.variable.text, item.at_once),))
+            if item.negated:
+                return self._build_wait(item)
+            return self._repeat(item, lambda: self._build_step(item))
+        built = {"one_of": self._build_choice, "all_of": self._build_any_order, "in_turn": self._build_turn}[item.kind]
+        if item.every and item is not self.clause.items[0]:
+            return self._restart(item, built(item))
+        if item.every:
+            return self._begin_again(item, built)
+        if is_looped(item.repeats):
+            self._check_loop(item)
+            self.rounds.append(Round(tuple(term.variable.text for term in walk_terms(item.terms))))
+        return self._repeat(item, lambda: built(item))
+
+    def _build_step(self, term: SequenceTerm) -> Part:
+        target = self._add_place()
+        return Part((Entry(target, term.variable.text),), (Exit(target),))
+
+    def _build_wait(self, term: SequenceTerm) -> Part:
+        """~c FOR d: time takes it."""
+        target = self._add_place()
+        guard = Guard(term.variable.text, timed=True)
+        entry = Entry(target, after=_read_lasting(term), guards=(guard,), repeats=term.every)
+        return Part((entry,), (Exit(target),))
+
+    def _build_choice(self, group: TermGroup) -> Part:
+        number = self._next_number()
+        parts = [self._build_item(term) for term in group.terms]
+        entries = tuple(replace(entry, group=number) for part in parts for entry in part.entries)
+        exits = tuple(leaving for part in parts for leaving in part.exits)
+        return Part(entries, exits, any(part.optional for part in parts))
+
+    def _build_turn(self, group: TermGroup) -> Part:
+        return self._build_row(group.terms)
+
+    def _build_any_order(self, group: TermGroup) -> Part:
+        """A place for each set of members that are there; absences without FOR hold until all are."""
+        terms = [term for term in group.terms if isinstance(term, SequenceTerm)]
+        for term in terms:
+            if term.repeats != Repeats() or term.every or term.link is not None:
+                raise NotSupportedYet(
+                    "this in a group with &", span=term.span, hint="put it before or behind the group"
+                )
+        members = [term for term in terms if not term.negated or term.lasting is not None]
+        absent = [Guard(term.variable.text, "group") for term in terms if term.negated and term.lasting is None]
+        if not members:
+            raise InvalidQuery("nothing in this group can happen", span=group.span, hint="add a term without ~")
+        number = self._next_number()
+        everything = frozenset(range(len(members)))
+        targets = {
+            frozenset(chosen): self._add_place()
+            for size in range(1, len(members) + 1)
+            for chosen in combinations(range(len(members)), size)
+        }
+
+        def list_entries(there: frozenset[int]) -> tuple[Entry, ...]:
+            waiting = [
+                Guard(members[each].variable.text, "group", timed=True)
+                for each in sorted(everything - there)
+                if members[each].negated
+            ]
+            return tuple(
+                Entry(
+                    targets[there | {each}],
+                    None if members[each].negated else members[each].variable.text,
+                    _read_lasting(members[each]) if members[each].negated else None,
+                    guards=(*waiting, *absent),
+                    group=number,
+                    keeps_moment=there | {each} != everything,
+                )
+                for each in sorted(everything - there)
+            )
+
+        follows = Follows(BY_STRATEGY[self.clause.strategy], self._scope())
+        for there, place in targets.items():
+            if there != everything:
+                self._connect((Exit(place),), list_entries(there), follows)
+        return Part(list_entries(frozenset()), (Exit(targets[everything]),))
+
+    # --- repetition ---------------------------------------------------------------------------------------
+    def _repeat(self, item: SequenceTerm | TermGroup, make: Callable[[], Part]) -> Part:
+        repeats = item.repeats
+        if repeats == Repeats():
+            return make()
+        loop = self._next_number() if repeats.greedy else None
+        inner = self._follows_inside(repeats)
+        until = () if repeats.until is None else (Guard(repeats.until.variable.text, before=True),)
+        parts = [make() for _ in range(repeats.most or max(repeats.least, 1))]
+        for before, after in pairwise(parts):
+            self._loop(before, after, inner, until, loop)
+        if repeats.most is None:
+            self._loop(parts[-1], parts[-1], inner, until, loop)
+        enough = parts[max(repeats.least, 1) - 1 :]
+        exits = tuple(leaving for part in enough for leaving in part.exits)
+        entries = parts[0].entries
+        optional = repeats.least == 0 or parts[0].optional
+        if optional and loop is not None:
+            entries = tuple(replace(entry, loop=loop) for entry in entries)
+        return Part(entries, exits, optional)
+
+    def _loop(self, before: Part, after: Part, inner: Follows, until: tuple[Guard, ...], loop: int | None) -> None:
+        entries = [replace(entry, follows=entry.follows or inner) for entry in after.entries]
+        guarded = tuple(
+            replace(entry, guards=(*entry.guards, *until), loop=loop if loop is not None else entry.loop)
+            for entry in entries
+        )
+        self._connect(before.exits, guarded, inner)
+
+    def _check_loop(self, group: TermGroup) -> None:
+        for term in walk_terms(group.terms):
+            if term.lasting is not None or (term.negated and group.kind == "all_of"):
+                raise NotSupportedYet(
+                    "an absence with FOR in a group that is repeated", span=term.span, hint="put it behind the group"
+                )
+        if group.kind == "all_of":
+            raise NotSupportedYet("a repeated group with &", span=group.span, hint="write its orders with |")
+        if self._build_row_is_optional(group):
+            raise InvalidQuery(
+                "a repeated group may be passed by without any event",
+                span=group.span,
+                hint="make one of its steps required",
+            )
+
+    def _build_row_is_optional(self, group: TermGroup) -> bool:
+        def can_be_empty(item: SequenceTerm | TermGroup) -> bool:
+            if item.repeats.least == 0 or (isinstance(item, SequenceTerm) and item.negated):
+                return True
+            if isinstance(item, SequenceTerm):
+                return False
+            empty = [can_be_empty(term) for term in item.terms]
+            return any(empty) if item.kind == "one_of" else all(empty)
+
+        return all(map(can_be_empty, group.terms)) if group.kind != "one_of" else any(map(can_be_empty, group.terms))
+
+    # --- EVERY --------------------------------------------------------------------------------------------
+    def _begin_again(self, group: TermGroup, built: Callable[[TermGroup], Part]) -> Part:
+        """At the start: the next attempt begins when the one before is over."""
+        if group.repeats != Repeats():
+            raise NotSupportedYet("EVERY of a repeated group", span=group.span, hint="leave out how often")
+        before = len(self.places)
+        part = built(group)
+        exits = {leaving.place for leaving in part.exits}
+        self.inside |= {place for place in range(before, len(self.places)) if place not in exits}
+        return part
+
+    def _restart(self, group: TermGroup, part: Part) -> Part:
+        """Behind other items: what completes the group lets a copy begin it again; `_append` knows where."""
+        timed = [term for term in walk_terms(group.terms) if term.lasting is not None]
+        complete = {leaving.place for leaving in part.exits}
+        if group.repeats != Repeats() or part.optional or timed or any(self.places[place].ways for place in complete):
+            raise NotSupportedYet(
+                "EVERY of a group with absences, or with a repetition at its end, behind other steps",
+                span=group.span,
+                hint="write EVERY at one of its steps",
+            )
+        return replace(part, again=tuple(term.variable.text for term in walk_terms(group.terms)))
+
+    def _draw_restarts(self, before: Part, part: Part) -> None:
+        complete = {leaving.place for leaving in part.exits}
+        begins = {leaving.place for leaving in before.exits}
+        if len(begins) != 1 or before.optional or len(self.places[min(begins)].ways) != len(part.entries):
+            raise NotSupportedYet(
+                "EVERY of a group behind steps that may be repeated or left out",
+                span=self.clause.head,
+                hint="write EVERY at one of its steps",
+            )
+        for draft in self.places:
+            draft.ways = [
+                replace(way, restart=min(begins), variables=part.again) if way.target in complete else way
+                for way in draft.ways
+            ]
+
+    # --- ways ---------------------------------------------------------------------------------------------
+    def _connect(self, exits: tuple[Exit, ...], entries: tuple[Entry, ...], follows: Follows) -> None:
+        for leaving in exits:
+            self._connect_one(self.places[leaving.place], leaving, entries, follows)
+
+    def _connect_one(self, draft: _Draft, leaving: Exit, entries: tuple[Entry, ...], follows: Follows) -> None:
+        at_start = leaving.place == 0
+        first = len(draft.ways)
+        numbers: dict[int | None, set[int]] = {}
+        for number, entry in enumerate(entries, first):
+            numbers.setdefault(entry.group, set()).add(number)
+        for number, entry in enumerate(entries, first):
+            chosen = entry.follows or follows
+            before = [] if entry.group is None else [
+                other for other in range(first, number)
+                if entries[other - first].group == entry.group and entries[other - first].variable is not None
+            ]  # fmt: skip
+            is_choice = entry.variable is not None and chosen.contiguity != "any"
+            draft.ways.append(
+                Way(
+                    entry.target,
+                    entry.variable,
+                    entry.after,
+                    chosen.contiguity,
+                    chosen.scope,
+                    tuple(before) if is_choice else (),
+                    entry.keeps_moment,
+                    entry.repeats,
+                )
+            )
+            draft.loops.append(entry.loop)
+            for gap in (*leaving.gaps, *entry.gaps):
+                draft.bar(gap.variable, {number}, at_once=gap.at_once)
+            for guard in entry.guards:
+                closed = numbers[entry.group] if guard.closes == "group" else {number}
+                restarts = entry.repeats or (at_start and guard.timed and self.begins == "once")
+                draft.bar(guard.variable, closed, before=guard.before, restarts=restarts)
+
+    def _add_place(self) -> int:
+        if len(self.places) >= MOST_PLACES:
+            raise NotSupportedYet(
+                f"SEQ with more than {MOST_PLACES:,} places", span=self.clause.head, hint="repeat fewer events"
+            )
+        self.places.append(_Draft())
+        return len(self.places) - 1
+
+    def _next_number(self) -> int:
+        self.numbers += 1
+        return self.numbers
+
+    def _scope(self) -> int:
+        return self._next_number() if self.speaks_for_itself else 0
+
+    def _new_scope(self, contiguity: Contiguity) -> Follows:
+        return Follows(contiguity, self._next_number())
+
+    def _follows(self, item: SequenceTerm | TermGroup) -> Follows:
+        contiguity: Contiguity = item.link or BY_STRATEGY[self.clause.strategy]
+        if item.every and isinstance(item, SequenceTerm) and not item.negated:
+            contiguity = "any"
+        return Follows(contiguity, self._scope())
+
+    def _follows_inside(self, repeats: Repeats) -> Follows:
+        """How elements follow one another: as is said, or by the strategy; under words that say it for each step, each
+        takes the first event that fits."""
+        inner: Link = repeats.inner or BY_STRATEGY[self.clause.strategy]
+        return Follows(inner, self._scope())
+
+
+def _number_scopes(places: list[Place]) -> tuple[Place, ...]:
+    """The same places, with the scopes of their ways numbered from 0 on."""
+    numbers: dict[int, int] = {}
+    for place in places:
+        for way in place.ways:
+            numbers.setdefault(way.scope, len(numbers))
+    return tuple(
+        replace(place, ways=tuple(replace(way, scope=numbers[way.scope]) for way in place.ways)) for place in places
+    )
+
+
+def _read_lasting(term: SequenceTerm) -> int:
+    found = read_within(term.lasting)
+    assert found is not None, "a timed absence has a time"
+    return found
+
+
+def _has_links(items: SequenceItems) -> bool:
+    """Does some step say how it follows the one before?"""
+    return any(
+        item.link is not None
+        or item.repeats.inner is not None
+        or (isinstance(item, SequenceTerm) and item.at_once)
+        or (isinstance(item, TermGroup) and _has_links(item.terms))
+        for item in items
+    )

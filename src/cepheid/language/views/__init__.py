@@ -1,0 +1,1 @@
+"""Relational SQL over rows that come and go, as steps that can be kept up to date."""
