@@ -92,6 +92,42 @@ def test_the_aggregate_in_python_runs() -> None:
     assert names["rows"].column("p").to_pylist() == [2.0, 6.0, 24.0]  # type: ignore[attr-defined]
 
 
+def test_results_that_change_are_told_as_shown() -> None:
+    import pyarrow as pa
+
+    code = next(block for language, block in BLOCKS if language == "python" and 'emit="changes"' in block)
+    times = pa.array(range(4), pa.timestamp("s"))
+    names: dict[str, object] = {
+        "cep": cep,
+        "schema": STREAMS["bids"],
+        "batch": pa.table({"ts": times, "id": [1, 1, 1, 2], "price": [5.0, 7.0, 6.0, 1.0]}),
+    }
+    exec(code, names)  # noqa: S102 (our own README)
+    changes = names["changes"].to_pylist()  # type: ignore[attr-defined]
+    assert {each["_change"] for each in changes} == {"insert"}
+    assert sorted((each["id"], each["place"], each["price"]) for each in changes) == [
+        (1, 1, 7.0),
+        (1, 2, 6.0),
+        (2, 1, 1.0),
+    ]
+    assert [*changes[0]] == code.partition("# ")[2].strip().split(", ")
+
+
+def test_the_query_of_another_system_runs() -> None:
+    import pyarrow as pa
+
+    code = next(block for language, block in BLOCKS if language == "python" and 'dialect="flink"' in block)
+    times = pa.array([1, 2, 3, 12], pa.timestamp("s"))
+    names: dict[str, object] = {"cep": cep, "bids": pa.table({"ts": times, "id": [1, 1, 2, 1]})}
+    exec(code, names)  # noqa: S102 (our own README)
+    rows = names["busy"].to_pylist()  # type: ignore[attr-defined]
+    assert sorted((row["window_end"].second, row["id"], row["n"]) for row in rows) == [
+        (10, 1, 2),
+        (10, 2, 1),
+        (20, 1, 1),
+    ]
+
+
 def test_the_simulated_deployment_in_python_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(Path(__file__).parents[2])
     code = next(block for language, block in BLOCKS if language == "python" and "SimulatedDeployment" in block)
