@@ -295,6 +295,35 @@ def test_what_spark_cannot_do_is_refused(spark: Any, tmp_path: Path) -> None:
         cep.sql(WINDOWS["every"], events=frame)
 
 
+SPARKS_OWN = {
+    "window": "SELECT window.start AS since, id, count(*) AS n FROM events GROUP BY window(ts, '20 seconds'), id",
+    "hopping": """SELECT window.start AS since, window.end AS till, max(value) AS m FROM events
+        GROUP BY window(ts, '20 seconds', '10 seconds')""",
+    "session": """SELECT session_window.end AS till, id, count(*) AS n FROM events
+        GROUP BY session_window(ts, '5 seconds'), id""",
+}
+
+
+def test_windows_as_spark_spells_them_are_sparks_own(spark: Any, tmp_path: Path) -> None:
+    events = make_events(120, seed=9)
+    spark.createDataFrame(events).createOrReplaceTempView("events")
+    stream = FedStream(spark, tmp_path / "stream", SCHEMA, direct=False)
+    for batch in (*cut_at_random(events, 2, seed=2), closing_event(0), closing_event(1)):
+        stream.feed(batch)
+    frames = [
+        (cep.sql(text, events=stream.frame().withWatermark("ts", "0 seconds")), tmp_path / title)
+        for title, text in SPARKS_OWN.items()
+    ]
+    run_some_at_once(frames)
+    for title, text in SPARKS_OWN.items():
+        expected = spark.sql(text).toArrow()
+        assert len(expected) > 5, title
+        assert_same_rows(cep.sql(text, events=spark.table("events")).toArrow(), expected, title)
+        assert_same_rows(
+            read_rows(spark, tmp_path / title).select(expected.column_names).cast(expected.schema), expected, title
+        )
+
+
 def test_rows_are_cut_between_evaluations_only() -> None:
     numbers = [0, 0, 1, 1, 1, 2, 4, 4, 4, 4, 7]
     for seed in range(30):

@@ -101,8 +101,8 @@ def read_rules(spark: SparkSession, dialect: DialectName) -> SparkRules | None:
         return SparkRules(lambda sql: fold_sql(spark, sql), zone, is_ansi)
     if zone not in UTC_NAMES:
         raise InvalidInput(
-            f'in the dialect "trino" times are in UTC, and the session\'s zone is {zone}',
-            hint='set spark.sql.session.timeZone to UTC, or write the query in Spark SQL, without dialect="trino"',
+            f"in other dialects than Spark's times are in UTC, and the session's zone is {zone}",
+            hint="set spark.sql.session.timeZone to UTC, or write the query in Spark SQL, without dialect=",
         )
     return None
 

@@ -16,12 +16,14 @@ from collections.abc import Collection, Mapping
 from typing import Any, ClassVar
 
 from sqlglot import Token, TokenType, exp
+from sqlglot.dialects.dialect import DialectType
 from sqlglot.dialects.spark import Spark
 from sqlglot.dialects.trino import Trino
 from sqlglot.parser import Parser
 from sqlglot.parsers.spark import SparkParser
 from sqlglot.parsers.trino import TrinoParser
 
+from cepheid.language.parsing.function_words import free_function_words
 from cepheid.language.parsing.match_habits import MatchHabits, follow_habits
 from cepheid.language.parsing.match_recognize_parser import read_match_recognize
 from cepheid.language.parsing.pattern_window_parser import holds_pattern, read_window
@@ -329,6 +331,10 @@ class CepheidSpark(Spark):
         COMMANDS: ClassVar = set()
 
     Parser = SparkCepheidParser
+
+    def tokenize(self, sql: str, dialect: DialectType = None) -> list[Token]:
+        """GROUP BY window(...) is read again wherever a query is text between our own parts."""
+        return free_function_words(super().tokenize(sql, dialect))
 
 
 _BY_NAME: dict[DialectName, type[Cepheid] | type[CepheidSpark]] = {"trino": Cepheid, "spark": CepheidSpark}
