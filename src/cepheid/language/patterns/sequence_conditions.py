@@ -207,7 +207,7 @@ class ConditionBinder:
             back = max([0, *(element.offset for element in kinds if element.kind == "back")])
             if any(element.kind == "earlier" for element in kinds):
                 back = max(back, 1)
-            nth = max([0, *(element.offset for element in kinds if element.kind == "first")])
+            nth = max([0, *(element.offset for element in kinds if element.kind in ("first", "last"))])
             for least, before in ((back, True), (nth + 1 if nth else 0, False)):
                 if least:
                     count = Aggregate("count", None, variables=(variable,), before=before)
