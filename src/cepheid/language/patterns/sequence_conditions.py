@@ -6,8 +6,8 @@
     c.x > a.x, c being ~c        belongs to the absence
 
 A part that reads elements before the one under test says nothing about elements that have none: it becomes
-`count of elements before < k OR part`.  One that asks whether there is one (`b[i-1].x IS NULL`, `coalesce(b[i-1].x, 0)`)
-is taken as it stands.
+`count of elements before < k OR part`.  One that asks whether there is one (`b[i-1].x IS NULL`, coalesce) is taken as
+it stands.
 """
 
 from __future__ import annotations
