@@ -82,15 +82,17 @@ class WaysWriter:
         if kind == "wait" and not looped:
             return f"{every}~{self._absent()} FOR INTERVAL '{random.randint(1, 4)}' SECOND"
         if kind == "one_of" and depth:
-            timed = [] if looped or random.random() < 0.6 else [f"~{self._absent()} FOR {random.randint(1, 3)} s"]
-            terms = [self._term("", looped) for _ in range(random.randint(1 if timed else 2, 2))]
-            return f"({' | '.join([*terms, *timed])}){self._options(looped) if not timed else ''}"
+            waits = 0 if looped or random.random() < 0.6 else random.choice((1, 1, 2))
+            timed = [f"~{self._absent()} FOR {random.randint(1, 3)} s" for _ in range(waits)]
+            terms = [self._term("", looped) for _ in range(random.randint(max(0, 2 - waits), 2))]
+            options = "" if timed or every else self._options(looped)
+            return f"{'' if looped else every}({' | '.join([*terms, *timed])}){options}"
         if kind == "all_of" and depth and not looped:
-            members = [self._term("", looped) for _ in range(random.randint(1, 2))]
-            if len(members) == 1 or random.random() < 0.4:
-                lasting = "" if random.random() < 0.3 else f" FOR {random.randint(1, 3)} s"
+            members = [self._term("", looped) for _ in range(random.randint(0, 2))]
+            while len(members) < 2 or random.random() < 0.3:
+                lasting = "" if members and random.random() < 0.3 else f" FOR {random.randint(1, 2)} s"
                 members.append(f"~{self._absent()}{lasting}")
-            return f"({' & '.join(members)})"
+            return f"{every}({' & '.join(members)})"
         if kind == "turn" and depth:
             count = random.choice(("", "+", "{2}", "{1,2}", "*"))
             inner = self._write_row(random.randint(1, 2), depth - 1, looped or count != "", first=begins)

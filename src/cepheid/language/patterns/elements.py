@@ -1,7 +1,7 @@
 """Elements of a repeated term of SEQ: `b[i-1].x` is a column whose qualifier is `b[i-1]`.
 
     b[i].x  b[i-1].x     the element under test, and those before it
-    b[1].x  b[last].x    the first, the last so far
+    b[1].x  b[last].x    the first, the last so far; b[last-1].x the one before the last
     b[].x   b[..i-1].x   all so far, all before the one under test: inside an aggregate
 
 `element_tokens.py` made these qualifiers out of the text.
@@ -19,16 +19,18 @@ from cepheid.errors import InvalidQuery
 from cepheid.language.parsing.parser import span_of
 
 INDEX = re.compile(
-    r"(?P<name>.*)\[(?:(?P<test>i)|i-(?P<back>\d+)|(?P<nth>\d+)|(?P<last>last)|(?P<earlier>\.\.i-1)|(?P<all>))\]\Z"
+    r"(?P<name>.*)\[(?:(?P<test>i)|i-(?P<back>\d+)|(?P<nth>\d+)|last-(?P<from_last>\d+)|(?P<last>last)"
+    r"|(?P<earlier>\.\.i-1)|(?P<all>))\]\Z"
 )
-FORMS = "elements are b[i], b[i-1], b[1], b[last], and inside an aggregate b[] or b[..i-1]"
+MOST_ELEMENTS = 1_000_000_000
+FORMS = "elements are b[i], b[i-1], b[1], b[last], b[last-1], and inside an aggregate b[] or b[..i-1]"
 
 
 @dataclass(frozen=True, slots=True)
 class Element:
     """Which element of a variable is meant; `offset` counts from the end that the kind names, from 0.
 
-    plain: b.x; test: b[i]; back: b[i-k]; first: b[n]; last: b[last]; all: b[]; earlier: b[..i-1].
+    plain: b.x; test: b[i]; back: b[i-k]; first: b[n]; last: b[last-k]; all: b[]; earlier: b[..i-1].
     """
 
     variable: str
@@ -49,11 +51,17 @@ def read_element(written: exp.Expr) -> Element:
     found = INDEX.match(text)
     if found is None:
         raise InvalidQuery(f'"{text}" is no element of a repeated term', span=span_of(written), hint=FORMS)
+    for number in filter(None, found.group("back", "nth", "from_last")):
+        if int(number) > MOST_ELEMENTS:
+            told = f'"{text}": no more than {MOST_ELEMENTS:,} elements are counted'
+            raise InvalidQuery(told, span=span_of(written), hint=FORMS)
     match found.lastgroup, found[found.lastgroup or 0]:
         case "back", number if int(number) > 0:
             return Element(found["name"], "back", int(number))
         case "back", _:
             return Element(found["name"], "test")
+        case "from_last", number:
+            return Element(found["name"], "last", int(number))
         case "nth", number if int(number) > 0:
             return Element(found["name"], "first", int(number) - 1)
         case "nth", _:

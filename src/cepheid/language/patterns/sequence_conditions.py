@@ -6,7 +6,8 @@
     c.x > a.x, c being ~c        belongs to the absence
 
 A part that reads elements before the one under test says nothing about elements that have none: it becomes
-`count of elements before < k OR part`.
+`count of elements before < k OR part`.  One that asks whether there is one (`b[i-1].x IS NULL`, coalesce) is taken as
+it stands.
 """
 
 from __future__ import annotations
@@ -96,7 +97,7 @@ class ConditionBinder:
         bound = bind_condition(self.replace_aggregates(part), types, self.resolve)
         condition = self.restore_aggregates(bound)
         self.check_elements(list_variables(condition))
-        return self.guard(condition)
+        return self.guard(condition, self.list_asked(part))
 
     def resolve(self, column: exp.Column, path: Path) -> tuple[EventInput, InputColumn, Position]:
         """The meaning of a column, for the binder of scalars."""
@@ -200,14 +201,22 @@ class ConditionBinder:
                     f"{element.variable}[] here, or split the condition at AND",
                 )
 
-    def guard(self, condition: Expression) -> Expression:
+    def list_asked(self, part: exp.Expr) -> set[str]:
+        """The variables of which the part asks whether an element is there."""
+        tested = [node.this.unnest() for node in part.find_all(exp.Is) if isinstance(node.expression, exp.Null)]
+        tested += [each for node in part.find_all(exp.Coalesce) for each in (node.this, *node.expressions)]
+        elements = [self.scope.find_element(column) for column in tested if isinstance(column, exp.Column)]
+        return {element.variable for element in elements if element.kind == "back" or element.offset}
+
+    def guard(self, condition: Expression, asked: set[str]) -> Expression:
         """Say nothing about elements that do not have what the condition reads."""
-        for variable in dict.fromkeys(element.variable for element, _ in self.elements):
+        variables = dict.fromkeys(element.variable for element, _ in self.elements)
+        for variable in [name for name in variables if name not in asked]:
             kinds = [element for element, _ in self.elements if element.variable == variable]
             back = max([0, *(element.offset for element in kinds if element.kind == "back")])
             if any(element.kind == "earlier" for element in kinds):
                 back = max(back, 1)
-            nth = max([0, *(element.offset for element in kinds if element.kind == "first")])
+            nth = max([0, *(element.offset for element in kinds if element.kind in ("first", "last"))])
             for least, before in ((back, True), (nth + 1 if nth else 0, False)):
                 if least:
                     count = Aggregate("count", None, variables=(variable,), before=before)

@@ -92,8 +92,23 @@ def is_parted(clause: SequenceClause) -> bool:
     an attempt keeps others from beginning, or where time goes on that only other keys know of."""
     first = clause.items[0]
     one_attempt = clause.once is not None or (isinstance(first, TermGroup) and first.every)
-    timers = any(term.negated and term.every for term in clause.terms)
-    return clause.strategy != "strict" and not timers and (not one_attempt or clause.per_key)
+    return clause.strategy != "strict" and not has_timer(clause.items) and (not one_attempt or clause.per_key)
+
+
+def has_timer(items: SequenceItems) -> bool:
+    """Does EVERY stand before what time alone can complete?"""
+    return any(
+        (item.every and is_wait(item)) or (isinstance(item, TermGroup) and has_timer(item.terms)) for item in items
+    )
+
+
+def is_wait(item: SequenceTerm | TermGroup) -> bool:
+    """Can time alone complete it?"""
+    if isinstance(item, SequenceTerm):
+        return item.lasting is not None
+    complete = any if item.kind == "one_of" else all
+    absences = [isinstance(term, SequenceTerm) and term.negated and term.lasting is None for term in item.terms]
+    return complete(absent or is_wait(term) for term, absent in zip(item.terms, absences, strict=True))
 
 
 def list_choices(items: SequenceItems) -> Iterator[tuple[str, ...]]:

@@ -163,13 +163,12 @@ class _Builder:
 
     def _find_beginning(self) -> Literal["always", "again", "once", "first"]:
         first = self.clause.items[0]
-        terms = first.terms if isinstance(first, TermGroup) and first.kind != "in_turn" else (first,)
-        absent = [term for term in terms if isinstance(term, SequenceTerm) and term.negated]
+        if isinstance(first, TermGroup) and first.every and self.clause.once is None:
+            return "again"
+        absent = [term for term in _list_first(first) if term.negated]
         if any(term.lasting is None for term in absent):
             return "first"  # nothing of it may come from the start on
-        if absent or self.clause.once is not None:
-            return "once"
-        return "again" if isinstance(first, TermGroup) and first.every else "always"
+        return "once" if absent or self.clause.once is not None else "always"
 
     def _finish(self, exits: tuple[Exit, ...]) -> set[int]:
         """The places that are matches; what must not come at the end is waited for as long as WITHIN lasts."""
@@ -242,7 +241,9 @@ class _Builder:
         built = {"one_of": self._build_choice, "all_of": self._build_any_order, "in_turn": self._build_turn}[item.kind]
         if item.every and item is not self.clause.items[0]:
             return self._restart(item, built(item))
-        if item.every:
+        if item.every and item.repeats != Repeats():
+            raise NotSupportedYet("EVERY of a repeated group", span=item.span, hint="leave out how often")
+        if item.every and self.begins == "again":
             return self._begin_again(item, built)
         if is_looped(item.repeats):
             self._check_loop(item)
@@ -282,13 +283,18 @@ class _Builder:
         absent = [Guard(term.variable.text, "group") for term in terms if term.negated and term.lasting is None]
         if not members:
             raise InvalidQuery("nothing in this group can happen", span=group.span, hint="add a term without ~")
+        is_again = self.begins == "again" and group is self.clause.items[0]
+        if absent and is_again:
+            self._check_spoilt(group, members)
+        lasting = {_read_lasting(term) if term.negated else None for term in members}
+        if len(lasting) == 1 and None not in lasting:
+            return self._build_waits(members, absent)
         number = self._next_number()
         everything = frozenset(range(len(members)))
-        targets = {
-            frozenset(chosen): self._add_place()
-            for size in range(1, len(members) + 1)
-            for chosen in combinations(range(len(members)), size)
-        }
+        subsets = [frozenset(chosen) for size in range(len(members)) for chosen in combinations(everything, size + 1)]
+        targets = {chosen: self._add_place() for chosen in subsets}
+        # the same once something came that must not: the attempt is over when all members are there
+        spoilt = {chosen: self._add_place() for chosen in subsets} if absent and is_again else {}
 
         def list_entries(there: frozenset[int]) -> tuple[Entry, ...]:
             waiting = [
@@ -308,11 +314,26 @@ class _Builder:
                 for each in sorted(everything - there)
             )
 
+        def list_spoilt(there: frozenset[int]) -> tuple[Entry, ...]:
+            """Ways that are left when an absence has closed the others."""
+            missing = sorted(everything - there) if spoilt else []
+            return tuple(Entry(spoilt[there | {each}], members[each].variable.text, group=number) for each in missing)
+
         follows = Follows(BY_STRATEGY[self.clause.strategy], self._scope())
         for there, place in targets.items():
             if there != everything:
-                self._connect((Exit(place),), list_entries(there), follows)
-        return Part(list_entries(frozenset()), (Exit(targets[everything]),))
+                self._connect((Exit(place),), (*list_entries(there), *list_spoilt(there)), follows)
+        for there, place in spoilt.items():
+            if there != everything:
+                self._connect((Exit(place),), list_spoilt(there), follows)
+        return Part((*list_entries(frozenset()), *list_spoilt(frozenset())), (Exit(targets[everything]),))
+
+    def _build_waits(self, members: list[SequenceTerm], absent: list[Guard]) -> Part:
+        """~b FOR d & ~c FOR d: neither of them for that time."""
+        target = self._add_place()
+        waiting = [Guard(member.variable.text, "group", timed=True) for member in members]
+        entry = Entry(target, after=_read_lasting(members[0]), guards=(*waiting, *absent), group=self._next_number())
+        return Part((entry,), (Exit(target),))
 
     # --- repetition ---------------------------------------------------------------------------------------
     def _repeat(self, item: SequenceTerm | TermGroup, make: Callable[[], Part]) -> Part:
@@ -372,25 +393,60 @@ class _Builder:
     # --- EVERY --------------------------------------------------------------------------------------------
     def _begin_again(self, group: TermGroup, built: Callable[[TermGroup], Part]) -> Part:
         """At the start: the next attempt begins when the one before is over."""
-        if group.repeats != Repeats():
-            raise NotSupportedYet("EVERY of a repeated group", span=group.span, hint="leave out how often")
         before = len(self.places)
-        part = built(group)
+        part = self._repeat_wait(group, built(group))
         exits = {leaving.place for leaving in part.exits}
         self.inside |= {place for place in range(before, len(self.places)) if place not in exits}
+        if any(entry.after is not None for entry in part.entries):  # time is counted from the moment of completion
+            variables = tuple(term.variable.text for term in walk_terms(group.terms))
+            for draft in self.places[before:]:
+                draft.ways = [
+                    replace(way, restart=0, variables=variables)
+                    if way.after is not None and way.target in exits
+                    else way
+                    for way in draft.ways
+                ]
         return part
 
     def _restart(self, group: TermGroup, part: Part) -> Part:
         """Behind other items: what completes the group lets a copy begin it again; `_append` knows where."""
-        timed = [term for term in walk_terms(group.terms) if term.lasting is not None]
         complete = {leaving.place for leaving in part.exits}
-        if group.repeats != Repeats() or part.optional or timed or any(self.places[place].ways for place in complete):
+        if group.repeats != Repeats() or part.optional or any(self.places[place].ways for place in complete):
             raise NotSupportedYet(
-                "EVERY of a group with absences, or with a repetition at its end, behind other steps",
+                "EVERY of a group with a repetition at its end, behind other steps",
                 span=group.span,
                 hint="write EVERY at one of its steps",
             )
+        part = self._repeat_wait(group, part)
         return replace(part, again=tuple(term.variable.text for term in walk_terms(group.terms)))
+
+    def _repeat_wait(self, group: TermGroup, part: Part) -> Part:
+        """A wait that completes the group by itself is a timer that begins again; two of them could not be told apart
+        when they do, and of several, one after another, none would know when the input is at its end."""
+        complete = {leaving.place for leaving in part.exits}
+        waits = [entry for entry in part.entries if entry.after is not None]
+        timers = [entry for entry in waits if entry.target in complete]
+        coming, by_time = [entry.target for entry in waits if entry.target not in complete], set[int]()
+        while coming:
+            place = coming.pop()
+            by_time.add(place)
+            coming += [way.target for way in self.places[place].ways if way.after is not None]
+        if len(timers) > 1 or by_time & complete:
+            raise NotSupportedYet(
+                "EVERY of a group with several absences that time alone completes",
+                span=group.span,
+                hint="give them one duration and write &, or write EVERY at one of them",
+            )
+        entries = tuple(replace(entry, repeats=True) if entry in timers else entry for entry in part.entries)
+        return replace(part, entries=entries)
+
+    def _check_spoilt(self, group: TermGroup, members: list[SequenceTerm]) -> None:
+        if any(member.negated for member in members) or self.clause.strategy == "skip_till_any":
+            raise NotSupportedYet(
+                "EVERY of this group with an absence without FOR, at the start of SEQ",
+                span=group.span,
+                hint="say for how long it is absent, or leave out the absences with FOR and the strategy",
+            )
 
     def _draw_restarts(self, before: Part, part: Part) -> None:
         complete = {leaving.place for leaving in part.exits}
@@ -403,7 +459,9 @@ class _Builder:
             )
         for draft in self.places:
             draft.ways = [
-                replace(way, restart=min(begins), variables=part.again) if way.target in complete else way
+                replace(way, restart=min(begins), variables=part.again)
+                if way.target in complete and not way.repeats
+                else way
                 for way in draft.ways
             ]
 
@@ -415,9 +473,7 @@ class _Builder:
     def _connect_one(self, draft: _Draft, leaving: Exit, entries: tuple[Entry, ...], follows: Follows) -> None:
         at_start = leaving.place == 0
         first = len(draft.ways)
-        numbers: dict[int | None, set[int]] = {}
-        for number, entry in enumerate(entries, first):
-            numbers.setdefault(entry.group, set()).add(number)
+        timers = [entry.group for entry in entries if entry.after is not None]
         for number, entry in enumerate(entries, first):
             chosen = entry.follows or follows
             before = [] if entry.group is None else [
@@ -441,8 +497,12 @@ class _Builder:
             for gap in (*leaving.gaps, *entry.gaps):
                 draft.bar(gap.variable, {number}, at_once=gap.at_once)
             for guard in entry.guards:
-                closed = numbers[entry.group] if guard.closes == "group" else {number}
-                restarts = entry.repeats or (at_start and guard.timed and self.begins == "once")
+                closed = {number}
+                if guard.closes == "group":
+                    closed = {at for at, each in enumerate(entries, first) if guard in each.guards}
+                is_alone = guard.closes == "group" or timers.count(entry.group) == 1
+                begins = at_start and is_alone and self.begins in ("once", "again")
+                restarts = guard.timed and (entry.repeats or begins)
                 draft.bar(guard.variable, closed, before=guard.before, restarts=restarts)
 
     def _add_place(self) -> int:
@@ -476,6 +536,14 @@ class _Builder:
         return Follows(inner, self._scope())
 
 
+def _list_first(item: SequenceTerm | TermGroup) -> list[SequenceTerm]:
+    """The terms with which it can begin."""
+    if isinstance(item, SequenceTerm):
+        return [item]
+    begins = item.terms[:1] if item.kind == "in_turn" else item.terms
+    return [term for each in begins for term in _list_first(each)]
+
+
 def _number_scopes(places: list[Place]) -> tuple[Place, ...]:
     """The same places, with the scopes of their ways numbered from 0 on."""
     numbers: dict[int, int] = {}
@@ -488,7 +556,7 @@ def _number_scopes(places: list[Place]) -> tuple[Place, ...]:
 
 
 def _read_lasting(term: SequenceTerm) -> int:
-    found = read_within(term.lasting)
+    found = read_within(term.lasting, "FOR")
     assert found is not None, "a timed absence has a time"
     return found
 
