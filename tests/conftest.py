@@ -17,6 +17,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("untimed")  # a busy machine is no fault of ours
 
 COMPILE = """
 from cepheid.kernel.compiled.warm_up import compile_kernels
