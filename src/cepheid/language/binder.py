@@ -8,7 +8,7 @@ Sink
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import count
 
@@ -185,12 +185,13 @@ class _Binder:
 
     def expand_stars(self, clause: PatternWindowClause, names: list[str]) -> None:
         """SELECT * means the columns of the input, not those that windows add for what is read with OVER."""
-        select = self.carriers[clause.placeholder].find_ancestor(exp.Select)
+        carrier = self.carriers[clause.placeholder]
+        select = carrier.find_ancestor(exp.Select)
         if select is None:  # another window is fed by this one
             return
         for item in list(select.expressions):
             star = item.this if isinstance(item, exp.Column) else item
-            if not isinstance(star, exp.Star):
+            if not isinstance(star, exp.Star) or (item is not star and item.table.lower() != carrier.alias.lower()):
                 continue
             if any(star.args.values()):
                 hint = "name the columns one by one"
@@ -456,9 +457,9 @@ class _Binder:
             return None
 
     def spell_out_star(self, query: exp.Select) -> None:
-        """SELECT * over several tables: columns that share a name are told apart as id, id_1, on every host alike."""
+        """SELECT * or m.* over several tables: columns that share a name are told apart as id, id_1, on every host."""
         items = list_items(query) if query.args.get("from_") else []
-        stars = [item for item in query.expressions if isinstance(item, exp.Star) and not any(item.args.values())]
+        stars = [item for item in query.expressions if _is_bare_star(item)]
         if (
             len(items) < 2
             or not stars
@@ -475,18 +476,7 @@ class _Binder:
         columns = [(owner, name) for owner, schema in schemas for name in schema.names]
         if len({name.lower() for _, name in columns}) == len(columns):
             return
-        outputs: list[exp.Expr] = []
-        taken = {item.alias_or_name.lower() for item in query.expressions if item not in stars}
-        for item in query.expressions:
-            if not isinstance(item, exp.Star):
-                outputs.append(item)
-                continue
-            for owner, name in columns:
-                free = next(free for free in suffix_name(name) if free.lower() not in taken)
-                taken.add(free.lower())
-                column = exp.column(name, table=exp.to_identifier(owner, quoted=True), quoted=True)
-                outputs.append(exp.alias_(column, free, quoted=True))
-        query.set("expressions", outputs)
+        query.set("expressions", list(_tell_apart(query.expressions, columns)))
 
     def is_row_wise(self, simple: SimpleSelect, query: exp.Select, table: BoundTable) -> bool:
         """A function that sqlglot does not know may be an aggregate: then the host refuses a column beside it."""
@@ -631,6 +621,31 @@ def _copy_clause(clause: EventClause) -> EventClause:
 
 def _is_item(item: exp.Expr) -> bool:
     return isinstance(item, exp.Table | exp.Subquery)
+
+
+def _is_bare_star(output: exp.Expr) -> bool:
+    """* or m.*, without EXCEPT and the like."""
+    star = output.this if isinstance(output, exp.Column) else output
+    return isinstance(star, exp.Star) and not any(star.args.values())
+
+
+def _tell_apart(outputs: list[exp.Expr], columns: list[tuple[str, str]]) -> Iterator[exp.Expr]:
+    """The outputs, with columns in place of stars, and no name twice; columns: (item of FROM, name)."""
+    taken = {output.alias.lower() for output in outputs if isinstance(output, exp.Alias)}
+    for output in outputs:
+        owner = output.table.lower() if isinstance(output, exp.Column) else ""
+        if _is_bare_star(output):
+            chosen = [each for each in columns if owner in ("", each[0].lower())]
+        else:
+            chosen = [(output.table, output.name)] if owner else []
+        if not chosen:
+            yield output
+        for item, name in chosen:
+            free = next(free for free in suffix_name(name) if free.lower() not in taken)
+            taken.add(free.lower())
+            is_kept = free == name and not output.is_star
+            column = exp.column(name, table=exp.to_identifier(item, quoted=True), quoted=True)
+            yield output if is_kept else exp.alias_(column if output.is_star else output, free, quoted=True)
 
 
 def name_of(table: exp.Table) -> Name:

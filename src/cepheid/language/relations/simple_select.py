@@ -51,7 +51,7 @@ def is_plain_item(item: exp.Expr) -> TypeGuard[exp.Table | exp.Subquery]:
 def split_select(query: exp.Select, item: exp.Table | exp.Subquery, schema: pa.Schema) -> SimpleSelect | None:
     """The parts of the query over unqualified columns of the item; None if it is no simple one."""
     where = query.args.get("where")
-    outputs = [] if _is_star(query) else expand_stars(query.expressions, item.alias_or_name, schema)
+    outputs = [] if _is_star(query, item) else expand_stars(query.expressions, item.alias_or_name, schema)
     parts = [*outputs, *([where.this] if where else [])]
     names = [output.alias_or_name.lower() for output in outputs]
     if len(set(names)) < len(names):
@@ -90,10 +90,11 @@ def _has_more(node: exp.Expr, parts: set[str]) -> bool:
     return any(value for part, value in node.args.items() if part not in parts)
 
 
-def _is_star(query: exp.Select) -> bool:
-    """SELECT * or SELECT m.*, without EXCEPT and the like."""
+def _is_star(query: exp.Select, item: exp.Table | exp.Subquery) -> bool:
+    """SELECT * or SELECT m.* of the item m, without EXCEPT and the like."""
     (first, *others) = query.expressions
-    star = first.this if isinstance(first, exp.Column) else first
+    is_of_item = isinstance(first, exp.Column) and first.table.lower() == item.alias_or_name.lower()
+    star = first.this if is_of_item else first
     return not others and isinstance(star, exp.Star) and not any(star.args.values())
 
 
