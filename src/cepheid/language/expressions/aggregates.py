@@ -23,7 +23,7 @@ from cepheid.kernel.aggregates.definition import AggregateDefinition, Place
 from cepheid.kernel.aggregates.of_rows import list_written
 from cepheid.kernel.expression import Aggregate
 from cepheid.language.expressions.decimals import fits_whole, whole_value
-from cepheid.language.expressions.navigation import PHYSICAL, is_variable, owner_of
+from cepheid.language.expressions.navigation import PHYSICAL, is_universal, is_variable, owner_of
 from cepheid.language.expressions.scope import CONSTANT, EventInput, InputColumn, Variables
 from cepheid.language.expressions.uncompilable import Uncompilable
 from cepheid.language.parsing.places import fold_identifier, span_of
@@ -244,7 +244,7 @@ def find_members(node: exp.Expr, parts: list[exp.Expr], variables: Variables) ->
     owners: dict[str, exp.Expr | None] = {}
     for part in parts:
         owners |= {owner_of(column): _written_owner(column) for column in _columns_of(part)}
-        if any(map(_is_universal, part.walk())):
+        if any(map(is_universal, part.walk())):
             owners[""] = None
     owner = _find_owner_of_rows(node)
     if owner is not None:
@@ -263,11 +263,6 @@ def find_members(node: exp.Expr, parts: list[exp.Expr], variables: Variables) ->
 
 def _written_owner(column: exp.Column) -> exp.Expr | None:
     return column if is_variable(column) else column.args.get("table")
-
-
-def _is_universal(node: exp.Expr) -> bool:
-    """CLASSIFIER() without a variable is of every row."""
-    return isinstance(node, exp.Anonymous) and node.name.upper() == "CLASSIFIER" and not node.expressions
 
 
 def _find_owner_of_rows(node: exp.Expr) -> exp.Expr | None:
