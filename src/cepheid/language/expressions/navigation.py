@@ -60,7 +60,9 @@ def enter_navigation(node: exp.Expr, path: Path) -> tuple[exp.Expr, Path] | None
         _refuse_distinct(arguments[0], node)
         steps = read_offset(arguments[1] if len(arguments) == 2 else None, 1, node)
         if path.shift * PHYSICAL[name] < 0:
-            hint = "the row between them may be missing: write one of them, with how many rows it goes, as in PREV(b.x, 2)"
+            hint = (
+                "the row between them may be missing: write one of them, with how many rows it goes, as in PREV(b.x, 2)"
+            )
             raise InvalidQuery("PREV and NEXT cannot stand inside one another", span=span_of(node), hint=hint)
         _check_one_variable(node)
         return arguments[0], replace(path, shift=path.shift + PHYSICAL[name] * steps)
