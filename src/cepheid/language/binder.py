@@ -48,7 +48,15 @@ from cepheid.language.relations.host_refusal import place_refusal
 from cepheid.language.relations.output_names import name_outputs, refuse_double_names
 from cepheid.language.relations.rank_filter import filter_ranks
 from cepheid.language.relations.recursive_queries import settle_recursion
-from cepheid.language.relations.simple_select import SimpleSelect, find_items, is_plain_item, only_item, split_select
+from cepheid.language.relations.simple_select import (
+    SimpleSelect,
+    find_items,
+    is_plain_item,
+    new_names,
+    only_item,
+    renamed_item,
+    split_select,
+)
 from cepheid.language.relations.sql_values import read_value, write_text
 from cepheid.language.relations.user_aggregates import gather_values, refuse_in_conditions
 from cepheid.language.streams.as_of_condition import is_as_of, refuse_version
@@ -359,8 +367,13 @@ class _Binder:
     def add_named(self, cte: exp.CTE) -> BoundTable:
         with_clause = cte.parent
         assert with_clause is not None, "a CTE stands in WITH"
-        if not with_clause.args.get("recursive") and not cte.args["alias"].args.get("columns"):
-            return self.add_query(cte.this)
+        if not with_clause.args.get("recursive"):
+            names, graph = new_names(cte), self.graph
+            table = self.add_query(cte.this)
+            renamed = self.rename(table, names) if names else table
+            if renamed is not None:
+                return renamed
+            self.graph = graph
         query = exp.select("*").from_(exp.to_identifier(cte.alias, quoted=True))
         query.set("with_", with_clause.copy())
         self.roots.append((query, self.around(with_clause.parent)))
@@ -422,10 +435,26 @@ class _Binder:
             simple = split_select(query, item, table.schema)
             if simple is not None and self.is_row_wise(simple, query, table):
                 return self.add_simple(simple, query, self.limit_ranks(query, item, table, graph))
+        item = renamed_item(query)
+        if item is not None and isinstance(query, exp.Select):
+            renamed = self.rename(self.find_item(item), new_names(item))
+            simple = split_select(query, item, renamed.schema) if renamed is not None else None
+            if renamed is not None and simple is not None and self.is_row_wise(simple, query, renamed):
+                return self.add_simple(simple, query, renamed)
         self.graph = graph
         if isinstance(query, exp.Select):
             self.spell_out_star(query)
         return self.add_relation(query)
+
+    def rename(self, table: BoundTable, names: list[str]) -> BoundTable | None:
+        """The table, whose first columns bear new names; None if that cannot be."""
+        schema = table.schema
+        told = [*names, *schema.names[len(names) :]]
+        if len(names) > len(schema.names) or len({name.lower() for name in told}) < len(told):
+            return None  # the host says what is wrong
+        columns = tuple((name, Column(old)) for name, old in zip(told, schema.names, strict=True))
+        kinds = pa.schema(list(zip(told, schema.types, strict=True)))
+        return replace(table, vertex=self.add(Project(columns=columns), table.vertex), schema=kinds)
 
     def limit_ranks(
         self, query: exp.Select, item: exp.Table | exp.Subquery, table: BoundTable, graph: QueryGraph
