@@ -35,6 +35,7 @@ OTHERS = frozenset((  # aggregates that sqlglot takes for functions of one row
 ))  # fmt: skip
 FACTS = ("CLASSIFIER", "MATCH_NUMBER", "TIMED_OUT", "RUNNING", "FINAL")
 DISTINCT_HINT = "make one column of them in a subquery"
+NAVIGATION = {"LAG": "PREV", "LEAD": "NEXT", "FIRST_VALUE": "FIRST", "LAST_VALUE": "LAST"}
 CHOICE_HINT = "array_agg collects the values; min, max, min_by and max_by choose one"
 CHANGING = (exp.CurrentTimestamp, exp.CurrentDate, exp.CurrentTime, exp.Localtimestamp, exp.Rand, exp.Uuid)
 
@@ -150,6 +151,9 @@ def _describe_unknown(call: exp.Expr, node: exp.Expr) -> CepheidError:
         hint = "collect the values with array_agg" if in_order else "leave it out: only array_agg keeps nulls"
         return NotSupportedYet(f'"{call.sql()}" over the rows of a match', span=span_of(node), hint=hint)
     name = call.name.upper() if isinstance(call, exp.Anonymous) else _function_name(call)
+    if name in NAVIGATION:
+        hint = f"write {NAVIGATION[name]}: in a match it reads the row"
+        return InvalidQuery(f"{name} needs OVER, which the rows of a match have not", span=span_of(node), hint=hint)
     return NotSupportedYet(f"the aggregate {name} over the rows of a match", span=span_of(node), hint=CHOICE_HINT)
 
 
