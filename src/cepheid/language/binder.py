@@ -662,19 +662,21 @@ def _tell_apart(outputs: list[exp.Expr], columns: list[tuple[str, str]]) -> Iter
     """The outputs, with columns in place of stars, and no name twice; columns: (item of FROM, name)."""
     taken = {output.alias.lower() for output in outputs if isinstance(output, exp.Alias)}
     for output in outputs:
-        owner = output.table.lower() if isinstance(output, exp.Column) else ""
+        owner = output.table if isinstance(output, exp.Column) else ""
         if _is_bare_star(output):
-            chosen = [each for each in columns if owner in ("", each[0].lower())]
+            chosen = [each for each in columns if owner.lower() in ("", each[0].lower())]
         else:
-            chosen = [(output.table, output.name)] if owner else []
+            chosen = [(owner, output.name)] if owner else []
         if not chosen:
             yield output
         for item, name in chosen:
             free = next(free for free in suffix_name(name) if free.lower() not in taken)
             taken.add(free.lower())
-            is_kept = free == name and not output.is_star
+            if free == name and not output.is_star:
+                yield output
+                continue
             column = exp.column(name, table=exp.to_identifier(item, quoted=True), quoted=True)
-            yield output if is_kept else exp.alias_(column if output.is_star else output, free, quoted=True)
+            yield exp.alias_(column if output.is_star else output, free, quoted=True)
 
 
 def name_of(table: exp.Table) -> Name:
