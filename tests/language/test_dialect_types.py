@@ -17,7 +17,7 @@ WINDOW = "WINDOW w AS (ORDER BY id MEASURES {} AS m ROWS BETWEEN CURRENT ROW AND
 
 
 def run(query: str, dialect: Any = "trino") -> list[Any]:
-    return cep.sql(query, t=TABLE, dialect=dialect).column("y").to_pylist()  # type: ignore[no-any-return]
+    return cep.sql(query, t=TABLE, dialect=dialect).column("y").to_pylist()
 
 
 @pytest.mark.parametrize(
