@@ -10,7 +10,7 @@ import pytest
 
 import cepheid as cep
 
-TABLE = pa.table({"id": [1, 2], "v": [7, 14], "d": [1.5, 2.5], "a": [[7, 9], [3]]})
+TABLE = pa.table({"id": [1, 2], "v": [7, 14], "d": [1.5, 2.5], "a": [[7, 9], [3]], "r": [{"n": 7, "v": 0.5}] * 2})
 ALL = "ALL ROWS PER MATCH"
 PATTERN = "MATCH_RECOGNIZE (ORDER BY id MEASURES {} AS x {} PATTERN (A+))"
 WINDOW = "WINDOW w AS (ORDER BY id MEASURES {} AS m ROWS BETWEEN CURRENT ROW AND 1 FOLLOWING PATTERN (A+))"
@@ -29,14 +29,19 @@ def run(query: str, dialect: Any = "trino") -> list[Any]:
         (f"SELECT x / 2 AS y FROM t {PATTERN.format('LAST(v) / 2', '')}", [3]),
         (f"SELECT m OVER w / 2 AS y FROM t {WINDOW.format('LAST(v) / 2')}", [3, None]),
         # new names for columns
-        ("SELECT d / 2 AS y FROM t AS k(d, q, v, a)", [0, 1]),
-        ("SELECT v / 2 AS y FROM t AS k(id, d, v, a)", [0.75, 1.25]),
+        ("SELECT d / 2 AS y FROM t AS k(d, q, v, a, r)", [0, 1]),
+        ("SELECT v / 2 AS y FROM t AS k(id, d, v, a, r)", [0.75, 1.25]),
         ("WITH c(v) AS (SELECT d FROM t) SELECT v / 2 AS y FROM c", [0.75, 1.25]),
-        (f"SELECT x AS y FROM t AS k(id, w, d, a) {PATTERN.format('LAST(w) / 2', '')}", [7]),
-        (f"SELECT v / 2 AS y FROM t {PATTERN.format('LAST(d)', ALL)} AS k(i, v, q, r, s)", [0.75, 1.25]),
-        (f"SELECT i / 2 AS y FROM t {PATTERN.format('LAST(d)', ALL)} AS k(i, v, q, r, s)", [0, 1]),
+        (f"SELECT x AS y FROM t AS k(id, w, d, a, r) {PATTERN.format('LAST(w) / 2', '')}", [7]),
+        (f"SELECT v / 2 AS y FROM t {PATTERN.format('LAST(d)', ALL)} AS k(i, v, a, b, c, d)", [0.75, 1.25]),
+        (f"SELECT i / 2 AS y FROM t {PATTERN.format('LAST(d)', ALL)} AS k(i, v, a, b, c, d)", [0, 1]),
         # a measure that is called like a column is not that column
         (f"SELECT v / 2 AS y, v OVER w AS z FROM t {WINDOW.replace(' m ', ' v ').format('LAST(d)')}", [3, 7]),
+        # fields of structs
+        ("SELECT r.n / 2 AS y FROM t", [3, 3]),
+        ("SELECT t.r.v / 2 AS y FROM t", [0.25, 0.25]),
+        (f"SELECT x AS y FROM t {PATTERN.format('LAST(A.r.n) / 2', '')}", [3]),
+        (f"SELECT x AS y FROM t {PATTERN.format('LAST(r.v) / 2', '')}", [0.25]),
         # what is no table
         ("SELECT v / 2 AS y FROM (VALUES (1, 7), (2, 9)) k(id, v)", [3, 4]),
         (f"SELECT x / 2 AS y FROM (VALUES (1, 7), (2, 9)) k(id, v) {PATTERN.format('LAST(v)', '')}", [4]),

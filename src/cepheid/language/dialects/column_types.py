@@ -7,7 +7,7 @@ finds a whole number in `SELECT v / 2 AS x`, whichever of them is settled first.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Set
 
 import pyarrow as pa
 from sqlglot import exp
@@ -60,7 +60,7 @@ class ColumnTypes:
         if isinstance(clause, SequenceClause):
             return lambda _: lambda tree: self.ask(tree, lambda column: self.find_step(clause, column))
         columns = self.columns_of(clause.source)
-        return lambda _: lambda tree: self.ask(tree, lambda column: columns.get(column.name.lower()))
+        return lambda _: lambda tree: self.ask(tree, lambda column: _find_part(columns, column))
 
     def find_step(self, clause: SequenceClause, column: exp.Column) -> pa.DataType | None:
         variable = column.table.partition("[")[0].lower()
@@ -76,10 +76,9 @@ class ColumnTypes:
             if isinstance(clause, SequenceClause):
                 return self.find_step(clause, column)
             called = {item.alias_or_name.lower()} | ({clause.source.alias_or_name.lower()} if clause else set())
-            if not qualifier or qualifier in called:
-                columns = self.columns_of(item)
-                if name in columns:
-                    return columns[name]
+            found = _find_part(self.columns_of(item), column, called)
+            if found is not None:
+                return found
         named = [each for each in select.expressions if each.alias.lower() == name and not qualifier]
         return self.in_query(named[0])(named[0].unalias()) if named and column not in named[0].walk() else None
 
@@ -243,6 +242,23 @@ class ColumnTypes:
             except CepheidError:
                 self.told[key] = None
         return self.told[key]
+
+
+def _find_part(columns: Columns, column: exp.Column, called: Set[str] | None = None) -> pa.DataType | None:
+    """The type of x, m.x, s.field or m.s.field; called: what m may be, anything if it is not said."""
+    first, *others = [part.name.lower() for part in column.parts]
+    if others and (first in called if called is not None else _find_field(columns.get(first), others[0]) is None):
+        first, *others = others
+    kind = columns.get(first)
+    for name in others:
+        kind = _find_field(kind, name)
+    return kind
+
+
+def _find_field(kind: pa.DataType | None, name: str) -> pa.DataType | None:
+    if kind is None or not pa.types.is_struct(kind):
+        return None
+    return next((field.type for field in kind if field.name.lower() == name), None)
 
 
 def _is_within(node: exp.Expr, cte: exp.CTE) -> bool:
