@@ -46,6 +46,18 @@ LINES: list[tuple[str, str, Any]] = [
     # escapes in texts
     ("trino", r"'a\nb'", r"a\nb"), ("flink", r"'a\nb'", r"a\nb"), ("spark", r"'a\nb'", "a\nb"),
     ("risingwave", r"E'a\nb\\''c'", "a\nb\\'c"), ("duckdb", r"E'a\tb'", "a\tb"),
+    # lists
+    ("trino", "slice(a, 2, 2)", [5, 6]), ("trino", "slice(a, -2, 1)", [5]), ("trino", "slice(a, -9, 2)", []),
+    ("trino", "slice(a, 3, 9)", [6]), ("duckdb", "list_slice(a, 2, 2)", [5]),
+    ("trino", "array_position(a, 9)", 0), ("trino", "array_position(a, 6)", 3), ("trino", "array_position(a, n)", None),
+    ("trino", "array_distinct(ARRAY[3, 1, NULL, 3, NULL])", [3, 1, None]),
+    ("trino", "contains(ARRAY[1, NULL], 2)", None), ("trino", "contains(ARRAY[1, NULL], 1)", True),
+    ("trino", "contains(a, 9)", False), ("trino", "contains(a, n)", None),
+    ("trino", "array_max(ARRAY[1, NULL])", None), ("trino", "array_max(a)", 6), ("trino", "array_min(a)", 4),
+    ("trino", "repeat('ab', 2)", ["ab", "ab"]), ("spark", "repeat('ab', 2)", "abab"),
+    ("duckdb", "repeat('ab', 2)", "abab"),
+    ("trino", "split(s, 'X', 2)", ["a", "bXc"]), ("trino", "split(s, 'X', 9)", ["a", "b", "c"]),
+    ("trino", "split(s, 'X')", ["a", "b", "c"]), ("trino", "to_base(255, 16)", "ff"),
     # groups in what replaces a match
     ("trino", r"regexp_replace('k=7', '(\w)=(\d)', '$2-$1')", "7-k"),
     ("flink", r"REGEXP_REPLACE('k=7', '(\w)=(\d)', '$2\$')", "7$"),

@@ -8,7 +8,7 @@ Sink
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import count
 
@@ -48,7 +48,15 @@ from cepheid.language.relations.host_refusal import place_refusal
 from cepheid.language.relations.output_names import name_outputs, refuse_double_names
 from cepheid.language.relations.rank_filter import filter_ranks
 from cepheid.language.relations.recursive_queries import settle_recursion
-from cepheid.language.relations.simple_select import SimpleSelect, find_items, is_plain_item, only_item, split_select
+from cepheid.language.relations.simple_select import (
+    SimpleSelect,
+    find_items,
+    is_plain_item,
+    new_names,
+    only_item,
+    renamed_item,
+    split_select,
+)
 from cepheid.language.relations.sql_values import read_value, write_text
 from cepheid.language.relations.user_aggregates import gather_values, refuse_in_conditions
 from cepheid.language.streams.as_of_condition import is_as_of, refuse_version
@@ -185,12 +193,13 @@ class _Binder:
 
     def expand_stars(self, clause: PatternWindowClause, names: list[str]) -> None:
         """SELECT * means the columns of the input, not those that windows add for what is read with OVER."""
-        select = self.carriers[clause.placeholder].find_ancestor(exp.Select)
+        carrier = self.carriers[clause.placeholder]
+        select = carrier.find_ancestor(exp.Select)
         if select is None:  # another window is fed by this one
             return
         for item in list(select.expressions):
             star = item.this if isinstance(item, exp.Column) else item
-            if not isinstance(star, exp.Star):
+            if not isinstance(star, exp.Star) or (item is not star and item.table.lower() != carrier.alias.lower()):
                 continue
             if any(star.args.values()):
                 hint = "name the columns one by one"
@@ -358,8 +367,13 @@ class _Binder:
     def add_named(self, cte: exp.CTE) -> BoundTable:
         with_clause = cte.parent
         assert with_clause is not None, "a CTE stands in WITH"
-        if not with_clause.args.get("recursive") and not cte.args["alias"].args.get("columns"):
-            return self.add_query(cte.this)
+        if not with_clause.args.get("recursive"):
+            names, graph = new_names(cte), self.graph
+            table = self.add_query(cte.this)
+            renamed = self.rename(table, names) if names else table
+            if renamed is not None:
+                return renamed
+            self.graph = graph
         query = exp.select("*").from_(exp.to_identifier(cte.alias, quoted=True))
         query.set("with_", with_clause.copy())
         self.roots.append((query, self.around(with_clause.parent)))
@@ -421,10 +435,26 @@ class _Binder:
             simple = split_select(query, item, table.schema)
             if simple is not None and self.is_row_wise(simple, query, table):
                 return self.add_simple(simple, query, self.limit_ranks(query, item, table, graph))
+        item = renamed_item(query)
+        if item is not None and isinstance(query, exp.Select):
+            renamed = self.rename(self.find_item(item), new_names(item))
+            simple = split_select(query, item, renamed.schema) if renamed is not None else None
+            if renamed is not None and simple is not None and self.is_row_wise(simple, query, renamed):
+                return self.add_simple(simple, query, renamed)
         self.graph = graph
         if isinstance(query, exp.Select):
             self.spell_out_star(query)
         return self.add_relation(query)
+
+    def rename(self, table: BoundTable, names: list[str]) -> BoundTable | None:
+        """The table, whose first columns bear new names; None if that cannot be."""
+        schema = table.schema
+        told = [*names, *schema.names[len(names) :]]
+        if len(names) > len(schema.names) or len({name.lower() for name in told}) < len(told):
+            return None  # the host says what is wrong
+        columns = tuple((name, Column(old)) for name, old in zip(told, schema.names, strict=True))
+        kinds = pa.schema(list(zip(told, schema.types, strict=True)))
+        return replace(table, vertex=self.add(Project(columns=columns), table.vertex), schema=kinds)
 
     def limit_ranks(
         self, query: exp.Select, item: exp.Table | exp.Subquery, table: BoundTable, graph: QueryGraph
@@ -456,9 +486,9 @@ class _Binder:
             return None
 
     def spell_out_star(self, query: exp.Select) -> None:
-        """SELECT * over several tables: columns that share a name are told apart as id, id_1, on every host alike."""
+        """SELECT * or m.* over several tables: columns that share a name are told apart as id, id_1, on every host."""
         items = list_items(query) if query.args.get("from_") else []
-        stars = [item for item in query.expressions if isinstance(item, exp.Star) and not any(item.args.values())]
+        stars = [item for item in query.expressions if _is_bare_star(item)]
         if (
             len(items) < 2
             or not stars
@@ -475,18 +505,7 @@ class _Binder:
         columns = [(owner, name) for owner, schema in schemas for name in schema.names]
         if len({name.lower() for _, name in columns}) == len(columns):
             return
-        outputs: list[exp.Expr] = []
-        taken = {item.alias_or_name.lower() for item in query.expressions if item not in stars}
-        for item in query.expressions:
-            if not isinstance(item, exp.Star):
-                outputs.append(item)
-                continue
-            for owner, name in columns:
-                free = next(free for free in suffix_name(name) if free.lower() not in taken)
-                taken.add(free.lower())
-                column = exp.column(name, table=exp.to_identifier(owner, quoted=True), quoted=True)
-                outputs.append(exp.alias_(column, free, quoted=True))
-        query.set("expressions", outputs)
+        query.set("expressions", list(_tell_apart(query.expressions, columns)))
 
     def is_row_wise(self, simple: SimpleSelect, query: exp.Select, table: BoundTable) -> bool:
         """A function that sqlglot does not know may be an aggregate: then the host refuses a column beside it."""
@@ -631,6 +650,33 @@ def _copy_clause(clause: EventClause) -> EventClause:
 
 def _is_item(item: exp.Expr) -> bool:
     return isinstance(item, exp.Table | exp.Subquery)
+
+
+def _is_bare_star(output: exp.Expr) -> bool:
+    """* or m.*, without EXCEPT and the like."""
+    star = output.this if isinstance(output, exp.Column) else output
+    return isinstance(star, exp.Star) and not any(star.args.values())
+
+
+def _tell_apart(outputs: list[exp.Expr], columns: list[tuple[str, str]]) -> Iterator[exp.Expr]:
+    """The outputs, with columns in place of stars, and no name twice; columns: (item of FROM, name)."""
+    taken = {output.alias.lower() for output in outputs if isinstance(output, exp.Alias)}
+    for output in outputs:
+        owner = output.table if isinstance(output, exp.Column) else ""
+        if _is_bare_star(output):
+            chosen = [each for each in columns if owner.lower() in ("", each[0].lower())]
+        else:
+            chosen = [(owner, output.name)] if owner else []
+        if not chosen:
+            yield output
+        for item, name in chosen:
+            free = next(free for free in suffix_name(name) if free.lower() not in taken)
+            taken.add(free.lower())
+            if free == name and not output.is_star:
+                yield output
+                continue
+            column = exp.column(name, table=exp.to_identifier(item, quoted=True), quoted=True)
+            yield exp.alias_(column if output.is_star else output, free, quoted=True)
 
 
 def name_of(table: exp.Table) -> Name:

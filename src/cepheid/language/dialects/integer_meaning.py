@@ -100,6 +100,7 @@ def settle_integers(parsed: ParsedQuery, catalog: Catalog, written: WrittenDiale
         return parsed
     types = ColumnTypes(parsed, catalog)
     settle = _Settle(habits, types)
+    types.settle = settle.change
     for query in types.inner_queries():
         settle.change(query, types.in_query)
     clauses = tuple(_map_clause(clause, settle, types) for clause in parsed.clauses)

@@ -23,7 +23,7 @@ from cepheid.kernel.aggregates.definition import AggregateDefinition, Place
 from cepheid.kernel.aggregates.of_rows import list_written
 from cepheid.kernel.expression import Aggregate
 from cepheid.language.expressions.decimals import fits_whole, whole_value
-from cepheid.language.expressions.navigation import PHYSICAL, is_variable, owner_of
+from cepheid.language.expressions.navigation import PHYSICAL, is_universal, is_variable, owner_of
 from cepheid.language.expressions.scope import CONSTANT, EventInput, InputColumn, Variables
 from cepheid.language.expressions.uncompilable import Uncompilable
 from cepheid.language.parsing.places import fold_identifier, span_of
@@ -35,6 +35,7 @@ OTHERS = frozenset((  # aggregates that sqlglot takes for functions of one row
 ))  # fmt: skip
 FACTS = ("CLASSIFIER", "MATCH_NUMBER", "TIMED_OUT", "RUNNING", "FINAL")
 DISTINCT_HINT = "make one column of them in a subquery"
+NAVIGATION = {"LAG": "PREV", "LEAD": "NEXT", "FIRST_VALUE": "FIRST", "LAST_VALUE": "LAST"}
 CHOICE_HINT = "array_agg collects the values; min, max, min_by and max_by choose one"
 CHANGING = (exp.CurrentTimestamp, exp.CurrentDate, exp.CurrentTime, exp.Localtimestamp, exp.Rand, exp.Uuid)
 
@@ -150,6 +151,9 @@ def _describe_unknown(call: exp.Expr, node: exp.Expr) -> CepheidError:
         hint = "collect the values with array_agg" if in_order else "leave it out: only array_agg keeps nulls"
         return NotSupportedYet(f'"{call.sql()}" over the rows of a match', span=span_of(node), hint=hint)
     name = call.name.upper() if isinstance(call, exp.Anonymous) else _function_name(call)
+    if name in NAVIGATION:
+        hint = f"write {NAVIGATION[name]}: in a match it reads the row"
+        return InvalidQuery(f"{name} needs OVER, which the rows of a match have not", span=span_of(node), hint=hint)
     return NotSupportedYet(f"the aggregate {name} over the rows of a match", span=span_of(node), hint=CHOICE_HINT)
 
 
@@ -244,7 +248,7 @@ def find_members(node: exp.Expr, parts: list[exp.Expr], variables: Variables) ->
     owners: dict[str, exp.Expr | None] = {}
     for part in parts:
         owners |= {owner_of(column): _written_owner(column) for column in _columns_of(part)}
-        if any(map(_is_universal, part.walk())):
+        if any(map(is_universal, part.walk())):
             owners[""] = None
     owner = _find_owner_of_rows(node)
     if owner is not None:
@@ -263,11 +267,6 @@ def find_members(node: exp.Expr, parts: list[exp.Expr], variables: Variables) ->
 
 def _written_owner(column: exp.Column) -> exp.Expr | None:
     return column if is_variable(column) else column.args.get("table")
-
-
-def _is_universal(node: exp.Expr) -> bool:
-    """CLASSIFIER() without a variable is of every row."""
-    return isinstance(node, exp.Anonymous) and node.name.upper() == "CLASSIFIER" and not node.expressions
 
 
 def _find_owner_of_rows(node: exp.Expr) -> exp.Expr | None:

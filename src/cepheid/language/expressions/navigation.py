@@ -53,14 +53,19 @@ def enter_navigation(node: exp.Expr, path: Path) -> tuple[exp.Expr, Path] | None
                 hint=f"write {node.name.upper()}(LAST(...))",
             )
         arguments = node.expressions
+        name = node.name.upper()
         if not 1 <= len(arguments) <= 2:
-            name = node.name.upper()
             hint = f"write {name}(b.x) or {name}(b.x, 2)"
             raise InvalidQuery(f"{name} takes a value and an optional offset", span=span_of(node), hint=hint)
         _refuse_distinct(arguments[0], node)
         steps = read_offset(arguments[1] if len(arguments) == 2 else None, 1, node)
+        if path.shift * PHYSICAL[name] < 0:
+            hint = (
+                "the row between them may be missing: write one of them, with how many rows it goes, as in PREV(b.x, 2)"
+            )
+            raise InvalidQuery("PREV and NEXT cannot stand inside one another", span=span_of(node), hint=hint)
         _check_one_variable(node)
-        return arguments[0], replace(path, shift=path.shift + PHYSICAL[node.name.upper()] * steps)
+        return arguments[0], replace(path, shift=path.shift + PHYSICAL[name] * steps)
     return None
 
 
@@ -76,9 +81,19 @@ def _refuse_distinct(argument: exp.Expr, node: exp.Expr) -> None:
 
 def _check_one_variable(node: exp.Expr) -> None:
     """A navigation function leads to one row, so that all it reads must be of one variable."""
+    name = node.name if isinstance(node, exp.Anonymous) else node.key
     columns = [column for column in node.find_all(exp.Column) if not column.name.startswith(CONSTANT)]
-    if len({owner_of(column) for column in columns}) > 1:
-        name = node.name if isinstance(node, exp.Anonymous) else node.key
+    owners = {owner_of(column) for column in columns}
+    if any(map(is_universal, node.walk())):
+        owners.add("")
+    inner = node.this if isinstance(node, exp.First | exp.Last) else node.expressions[0]
+    if inner.find(exp.Column, exp.AggFunc, exp.Anonymous, exp.Query) is None:
+        raise InvalidQuery(
+            f'{name.upper()} reads a row, and "{inner.sql()}" is of none',
+            span=span_of(inner) or span_of(node),
+            hint=f"write {inner.sql()} alone",
+        )
+    if len(owners) > 1:
         raise InvalidQuery(
             f"the columns in {name.upper()} are of different variables",
             span=span_of(node),
@@ -97,6 +112,11 @@ def is_variable(column: exp.Expr) -> bool:
     """Is it the b of CLASSIFIER(b)?"""
     around = column.parent
     return isinstance(around, exp.Anonymous) and around.name.upper() == "CLASSIFIER"
+
+
+def is_universal(node: exp.Expr) -> bool:
+    """CLASSIFIER() without a variable is of every row."""
+    return isinstance(node, exp.Anonymous) and node.name.upper() == "CLASSIFIER" and not node.expressions
 
 
 def rebuild(node: exp.Expr, change: Callable[[exp.Expr], exp.Expr]) -> exp.Expr:

@@ -57,6 +57,7 @@ class ClauseKind:
 MATCH_RECOGNIZE = ClauseKind("MATCH_RECOGNIZE", CLAUSES, ORDER_HINT)
 BEHIND_PATTERN = ("SUBSET", "WITHIN", "TIMEOUT", "DEFINE")
 START_HINT = "write FROM stream MATCH_RECOGNIZE (ORDER BY ts MEASURES ... PATTERN (...) DEFINE ...)"
+OF_WINDOW = ("INITIAL", "SEEK")
 MEASURE_HINT = "each measure has a name: LAST(a.x) AS last_x"
 ROWS_HINT = "write ONE ROW PER MATCH or ALL ROWS PER MATCH"
 DEFINE_HINT = "write DEFINE a AS a.x > 0"
@@ -111,6 +112,8 @@ def close_clause(reader: TokenReader, kind: ClauseKind = MATCH_RECOGNIZE) -> Non
 def refuse_clause(reader: TokenReader, expected: str, kind: ClauseKind = MATCH_RECOGNIZE) -> NoReturn:
     """Say why the next word does not go on with the clause: wrong order, misspelt, or nothing of ours."""
     word = reader.next_word
+    if word in OF_WINDOW and kind is MATCH_RECOGNIZE:
+        reader.refuse(f'"{word}" belongs to a row pattern in WINDOW', hint="leave it out: all matches are sought")
     if word in kind.words:
         reader.refuse(f'"{word}" stands at the wrong place in {kind.name}', hint=kind.order_hint)
     reader.refuse_next(expected, hint=suggest_name(word, kind.words) if word.isidentifier() else kind.order_hint)

@@ -10,6 +10,17 @@ from sqlglot import TokenType, exp
 
 from cepheid.errors import NotSupportedYet
 from cepheid.language.parsing.java_formats import read_java_format
+from cepheid.language.parsing.own_functions import (
+    EACH_ONCE,
+    IS_IN,
+    LARGEST,
+    PLACE_OF,
+    REPEATED,
+    SLICE,
+    SMALLEST,
+    SPLIT,
+    call_own,
+)
 from cepheid.language.parsing.places import span_of
 from cepheid.language.parsing.text_habits import replace_by_groups
 from cepheid.language.parsing.token_reader import TokenReader
@@ -44,6 +55,21 @@ def euler(given: list[Any]) -> exp.Expr:
     return exp.Literal.number(repr(math.e) + "e0")
 
 
+def _own(name: str, own: str, count: int) -> Callable[[list[Any]], exp.Expr]:
+    """One of our functions, of so many arguments; with another number of them it stays as it is written."""
+
+    def build(given: list[Any]) -> exp.Expr:
+        return call_own(own, *given) if len(given) == count else exp.func(name, *given)
+
+    return build
+
+
+def to_base(given: list[Any]) -> exp.Expr:
+    """In small letters."""
+    written = exp.Anonymous(this="TO_BASE", expressions=given)
+    return exp.Anonymous(this="LOWER", expressions=[written])
+
+
 def read_json_value(parser: TokenReader) -> exp.Expr:
     """JSON_VALUE(s, '$.a') or 'lax $.a', without more."""
     text = parser.read_expression("a text", JSON_HINT)
@@ -65,6 +91,15 @@ FUNCTIONS: dict[str, Callable[[list[Any]], exp.Expr]] = {
     "REGEXP_REPLACE": lambda given: replace_by_groups(given, "Trino"),
     "FORMAT_DATETIME": format_datetime,
     "E": euler,
+    "SLICE": _own("SLICE", SLICE, 3),
+    "ARRAY_POSITION": _own("ARRAY_POSITION", PLACE_OF, 2),
+    "ARRAY_DISTINCT": _own("ARRAY_DISTINCT", EACH_ONCE, 1),
+    "CONTAINS": _own("ARRAY_CONTAINS", IS_IN, 2),
+    "ARRAY_MAX": _own("ARRAY_MAX", LARGEST, 1),
+    "ARRAY_MIN": _own("ARRAY_MIN", SMALLEST, 1),
+    "REPEAT": _own("REPEAT", REPEATED, 2),
+    "SPLIT": _own("SPLIT", SPLIT, 3),
+    "TO_BASE": to_base,
     "FORMAT": _refuse("FORMAT", hint="write concat, lpad and round"),
     "TYPEOF": _refuse("TYPEOF", hint="types are those of the schema"),
     "PARSE_DATETIME": _refuse("PARSE_DATETIME", hint="write date_parse(s, '%Y-%m-%d %H:%i')"),

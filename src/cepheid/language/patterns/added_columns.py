@@ -1,7 +1,8 @@
 """Columns that a row pattern needs of its input besides those that it has: answers of subqueries, and an order.
 
     DEFINE b AS b.x > (SELECT avg(x) FROM t)      "_added_constant_1" = (SELECT avg(x) FROM t), the same in every row
-    DEFINE b AS b.k IN (SELECT k FROM t)          b."_added_2" = k IN (SELECT k FROM t)
+    DEFINE b AS b.k IN (SELECT k FROM t)          b."_added_2" = k IN (SELECT k FROM t); the same with = ANY, > ALL
+    DEFINE b AS b.k > ALL (VALUES 1, 2)           (b.k > 1 AND b.k > 2)
     ORDER BY day, name DESC                       ORDER BY day, "_added_3", which is a rank
     ORDER BY ts, n DESC                           on a stream: ORDER BY ts, "_added_4", "_added_5": is n null, -1 - n
 
@@ -68,7 +69,7 @@ def take_out_subqueries(clause: C, added: AddedColumns) -> C:
 
 
 def _replace_subqueries(tree: exp.Expr, added: AddedColumns) -> exp.Expr:
-    if not any(isinstance(node, exp.Query | exp.Exists) for node in tree.walk()):
+    if not any(isinstance(node, exp.Query | exp.Exists | exp.Values) for node in tree.walk()):
         return tree
     return _rebuild(tree.copy(), lambda node: _replace_subquery(node, added))
 
@@ -97,10 +98,44 @@ def _replace_subquery(node: exp.Expr, added: AddedColumns) -> exp.Expr | None:
                 left = _replace_subqueries(node.this.copy(), added)
                 return exp.Paren(this=exp.EQ(this=left, expression=value))
             return _add_membership(node, added)
+        case exp.In(expressions=[exp.Values() as written]):
+            listed = _list_values(written)
+            left = _replace_subqueries(node.this.copy(), added)
+            return exp.In(this=left, expressions=listed) if listed is not None else None
+        case exp.EQ() | exp.NEQ() | exp.GT() | exp.GTE() | exp.LT() | exp.LTE():
+            return _replace_quantified(node, added)
         case exp.Subquery() | exp.Select() | exp.SetOperation():
             value = _value_of(node)
             return exp.Paren(this=value) if value is not None else added.add(_in_parentheses(node), constant=True)
     return None
+
+
+def _replace_quantified(node: exp.Binary, added: AddedColumns) -> exp.Expr | None:
+    """x > ALL (...), x = ANY (...): a comparison with each value that is written, or what the host says of each row."""
+    right = node.expression
+    word = right.name.upper() if isinstance(right, exp.Anonymous) else right.key.upper()
+    if word not in ("ALL", "ANY", "SOME"):
+        return None
+    (query, *_) = right.expressions if isinstance(right, exp.Anonymous) and right.expressions else [right.this]
+    if not isinstance(query, exp.Query | exp.Values):
+        return None
+    listed = _list_values(query)
+    if listed is None:
+        return _add_membership(node, added)
+    left = _replace_subqueries(node.this.copy(), added)
+    compared = [exp.Paren(this=type(node)(this=left.copy(), expression=value)) for value in listed]
+    return exp.Paren(this=exp.and_(*compared) if word == "ALL" else exp.or_(*compared))
+
+
+def _list_values(query: exp.Expr) -> list[exp.Expr] | None:
+    """What VALUES 1, 2 or SELECT 1 without tables gives; None for others."""
+    inner = query.unnest()
+    if not isinstance(inner, exp.Values):
+        value = _value_of(query)
+        return None if value is None else [value]
+    rows = [row.expressions if isinstance(row, exp.Tuple) else [row] for row in inner.expressions]
+    is_plain = all(len(row) == 1 and not row[0].find(exp.Column, exp.Query, exp.Anonymous) for row in rows)
+    return [row[0].copy() for row in rows] if is_plain else None
 
 
 def _in_parentheses(node: exp.Expr) -> exp.Expr:
@@ -118,8 +153,8 @@ def _value_of(query: exp.Expr) -> exp.Expr | None:
     return value.copy() if is_plain else None
 
 
-def _add_membership(node: exp.In, added: AddedColumns) -> exp.Expr:
-    """x IN (SELECT ...) of one row: the host says it of every row."""
+def _add_membership(node: exp.In | exp.Binary, added: AddedColumns) -> exp.Expr:
+    """x IN (SELECT ...) or x > ALL (SELECT ...) of one row: the host says it of every row."""
     value = node.this
     owners = {owner_of(column): column.args.get("table") for column in value.find_all(exp.Column)}
     moves = value.find(exp.First, exp.Last, exp.AggFunc, exp.Query) or any(

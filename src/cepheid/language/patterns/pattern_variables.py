@@ -78,9 +78,18 @@ def collect_variables(clause: RowPatternClause) -> PatternVariables:
 
 
 def _add_union(variables: PatternVariables, subset: Subset) -> PatternVariables:
-    members = tuple(variables.resolve_name(member)[0] for member in subset.members)
+    for member in subset.members:
+        within = variables.resolve_name(member)
+        if within != (member.folded,):
+            raise InvalidQuery(
+                f'SUBSET "{subset.name.text}" names a SUBSET, "{member.text}"',
+                span=member.span,
+                hint=f"name the variables themselves: {', '.join(within)}",
+            )
     name = subset.name.folded
     if name in variables.members or name in variables.absent:
+        other = "a variable" if variables.members.get(name, (name,)) == (name,) else "another one"
         hint = "give it a name of its own, as in SUBSET u = (a, b)"
-        raise InvalidQuery(f'SUBSET "{subset.name.text}" has the name of a variable', span=subset.name.span, hint=hint)
+        raise InvalidQuery(f'SUBSET "{subset.name.text}" has the name of {other}', span=subset.name.span, hint=hint)
+    members = tuple(member.folded for member in subset.members)
     return replace(variables, members={**variables.members, name: members})

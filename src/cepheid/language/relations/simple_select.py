@@ -40,10 +40,27 @@ def only_item(query: exp.Expr) -> exp.Table | exp.Subquery | None:
     return item if is_plain_item(item) else None
 
 
+def renamed_item(query: exp.Expr) -> exp.Table | exp.Subquery | None:
+    """The same, where the item gives its columns new names: SELECT ... FROM t AS k(a, b)."""
+    if not isinstance(query, exp.Select) or _has_more(query, SELECT_PARTS) or not query.args.get("from_"):
+        return None
+    item = query.args["from_"].this
+    return item if new_names(item) and _is_alone(item) else None
+
+
+def new_names(item: exp.Expr) -> list[str]:
+    """The a and b of t AS k(a, b)."""
+    alias = item.args.get("alias")
+    return [name.name for name in (alias.args.get("columns") or [])] if alias is not None else []
+
+
 def is_plain_item(item: exp.Expr) -> TypeGuard[exp.Table | exp.Subquery]:
     """A named table or a subquery, without joins, new names for its columns, samples and the like."""
-    alias = item.args.get("alias")
-    if _has_more(item, ITEM_PARTS) or (alias is not None and alias.args.get("columns")):
+    return _is_alone(item) and not new_names(item)
+
+
+def _is_alone(item: exp.Expr) -> TypeGuard[exp.Table | exp.Subquery]:
+    if _has_more(item, ITEM_PARTS):
         return False
     return isinstance(item, exp.Subquery) or (isinstance(item, exp.Table) and isinstance(item.this, exp.Identifier))
 
@@ -51,16 +68,16 @@ def is_plain_item(item: exp.Expr) -> TypeGuard[exp.Table | exp.Subquery]:
 def split_select(query: exp.Select, item: exp.Table | exp.Subquery, schema: pa.Schema) -> SimpleSelect | None:
     """The parts of the query over unqualified columns of the item; None if it is no simple one."""
     where = query.args.get("where")
-    outputs = [] if _is_star(query) else expand_stars(query.expressions, item.alias_or_name, schema)
+    outputs = [] if _is_star(query, item) else expand_stars(query.expressions, item.alias_or_name, schema)
     parts = [*outputs, *([where.this] if where else [])]
-    names = [output.alias_or_name.lower() for output in outputs]
-    if len(set(names)) < len(names):
+    names = [output.alias_or_name or f"_col{number}" for number, output in enumerate(outputs)]
+    if len({name.lower() for name in names}) < len(names):
         return None  # the host says what is wrong
     if not all(_is_row_wise(part, item, schema) for part in parts):
         return None
     return SimpleSelect(
         _plain_value(where.this, schema) if where else None,
-        tuple((output.alias_or_name, _plain_value(output.unalias(), schema)) for output in outputs),
+        tuple((name, _plain_value(each.unalias(), schema)) for name, each in zip(names, outputs, strict=True)),
     )
 
 
@@ -90,10 +107,11 @@ def _has_more(node: exp.Expr, parts: set[str]) -> bool:
     return any(value for part, value in node.args.items() if part not in parts)
 
 
-def _is_star(query: exp.Select) -> bool:
-    """SELECT * or SELECT m.*, without EXCEPT and the like."""
+def _is_star(query: exp.Select, item: exp.Table | exp.Subquery) -> bool:
+    """SELECT * or SELECT m.* of the item m, without EXCEPT and the like."""
     (first, *others) = query.expressions
-    star = first.this if isinstance(first, exp.Column) else first
+    is_of_item = isinstance(first, exp.Column) and first.table.lower() == item.alias_or_name.lower()
+    star = first.this if is_of_item else first
     return not others and isinstance(star, exp.Star) and not any(star.args.values())
 
 

@@ -53,17 +53,20 @@ class JoinedColumns:
 
     def bind_outputs(self, query: exp.Select) -> list[Output]:
         outputs: list[Output] = []
+        written = {item.alias.lower() for item in query.expressions if isinstance(item, exp.Alias)}
         for number, item in enumerate(query.expressions):
             star = item.this if isinstance(item, exp.Column) else item
             if isinstance(star, exp.Star):
-                self._add_star(item, star, outputs)
+                self._add_star(item, star, outputs, written)
                 continue
             is_named = isinstance(item, exp.Alias | exp.Column | exp.Dot)
             name = item.alias_or_name if is_named else f"_col{number}"
+            if isinstance(item, exp.Column) and item.table:
+                name = _find_free(name, outputs, written)
             outputs.append((name, self.rewrite(item.unalias())))
         return outputs
 
-    def _add_star(self, item: exp.Expr, star: exp.Star, outputs: list[Output]) -> None:
+    def _add_star(self, item: exp.Expr, star: exp.Star, outputs: list[Output], written: set[str]) -> None:
         table = item.table.lower() if isinstance(item, exp.Column) else ""
         chosen = [number for number, layout in enumerate(self.layouts) if not table or table in layout.names()]
         if not chosen or any(star.args.values()):
@@ -71,9 +74,7 @@ class JoinedColumns:
             raise InvalidQuery(f'"{item.sql()}" has no meaning here', span=span_of(item), hint=hint)
         for number in chosen:
             for name in self.layouts[number].visible_names():
-                taken = {known.lower() for known, _ in outputs}
-                free = next(free for free in suffix_name(name) if free.lower() not in taken)
-                outputs.append((free, self._cell(number, name)))
+                outputs.append((_find_free(name, outputs, written), self._cell(number, name)))
 
     def rewrite(self, expression: exp.Expr) -> exp.Expr:
         """The expression over cells."""
@@ -134,3 +135,9 @@ class JoinedColumns:
         cell = self.read(number, name)
         self.cells[cell.name] = cell
         return exp.column(cell.name, quoted=True)
+
+
+def _find_free(name: str, outputs: list[Output], written: set[str]) -> str:
+    """The name, or name_1, name_2, ...: none of the outputs before it has it, and no alias."""
+    taken = {known.lower() for known, _ in outputs} | written
+    return next(free for free in suffix_name(name) if free.lower() not in taken)
