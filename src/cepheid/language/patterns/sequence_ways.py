@@ -63,6 +63,7 @@ class Guard:
     variable: str
     closes: Literal["way", "group"] = "way"
     before: bool = False
+    refuses: bool = False
     timed: bool = False
 
 
@@ -106,12 +107,10 @@ class _Draft:
 
     ways: list[Way] = field(default_factory=list)
     loops: list[int | None] = field(default_factory=list)  # of each way
-    bars: dict[tuple[str, bool, bool, bool], set[int]] = field(default_factory=dict)
+    bars: dict[Bar, set[int]] = field(default_factory=dict)  # by what they are, their ways
 
-    def bar(
-        self, variable: str, ways: set[int], at_once: bool = False, before: bool = False, restarts: bool = False
-    ) -> None:
-        self.bars.setdefault((variable, at_once, before, restarts), set()).update(ways)
+    def bar(self, kind: Bar, ways: set[int]) -> None:
+        self.bars.setdefault(kind, set()).update(ways)
 
 
 def build_ways(clause: SequenceClause) -> Flow:
@@ -197,10 +196,7 @@ class _Builder:
             replace(way, yields=tuple(dict.fromkeys((*way.yields, *self._greedy_before(draft, number)))))
             for number, way in enumerate(draft.ways)
         ]
-        bars = [
-            Bar(variable, tuple(sorted(closed)), at_once, before, restarts)
-            for (variable, at_once, before, restarts), closed in draft.bars.items()
-        ]
+        bars = [replace(kind, ways=tuple(sorted(closed))) for kind, closed in draft.bars.items()]
         return Place(tuple(ways), tuple(bars), accepts, inside and self.begins == "again")
 
     def _greedy_before(self, draft: _Draft, number: int) -> list[int]:
@@ -321,7 +317,8 @@ class _Builder:
             return make()
         loop = self._next_number() if repeats.greedy else None
         inner = self._follows_inside(repeats)
-        until = () if repeats.until is None else (Guard(repeats.until.variable.text, before=True),)
+        stop = None if repeats.until is None else Guard(repeats.until.variable.text, before=True)
+        until = () if stop is None else (stop,)
         parts = [make() for _ in range(repeats.most or max(repeats.least, 1))]
         for before, after in pairwise(parts):
             self._loop(before, after, inner, until, loop)
@@ -330,6 +327,9 @@ class _Builder:
         enough = parts[max(repeats.least, 1) - 1 :]
         exits = tuple(leaving for part in enough for leaving in part.exits)
         entries = parts[0].entries
+        if stop is not None:
+            refused = replace(stop, before=False, refuses=True)
+            entries = tuple(replace(entry, guards=(*entry.guards, refused)) for entry in entries)
         optional = repeats.least == 0 or parts[0].optional
         if optional and loop is not None:
             entries = tuple(replace(entry, loop=loop) for entry in entries)
@@ -439,11 +439,12 @@ class _Builder:
             )
             draft.loops.append(entry.loop)
             for gap in (*leaving.gaps, *entry.gaps):
-                draft.bar(gap.variable, {number}, at_once=gap.at_once)
+                draft.bar(Bar(gap.variable, (), at_once=gap.at_once, before=gap.at_once), {number})
             for guard in entry.guards:
                 closed = numbers[entry.group] if guard.closes == "group" else {number}
                 restarts = entry.repeats or (at_start and guard.timed and self.begins == "once")
-                draft.bar(guard.variable, closed, before=guard.before, restarts=restarts)
+                kind = Bar(guard.variable, (), before=guard.before, refuses=guard.refuses, restarts=restarts)
+                draft.bar(kind, closed)
 
     def _add_place(self) -> int:
         if len(self.places) >= MOST_PLACES:
