@@ -176,20 +176,34 @@ class _Builder:
         for leaving in exits:
             if not leaving.gaps:
                 continue
-            if any(gap.at_once for gap in leaving.gaps):
-                raise NotSupportedYet(
-                    "NOT NEXT at the end of SEQ", span=self.clause.items[-1].span, hint="put a term behind it"
-                )
-            if self.clause.within is None:
-                raise InvalidWithin(
-                    "an absence at the end of SEQ needs WITHIN or FOR: how long must nothing come?",
-                    span=self.clause.items[-1].span,
-                    hint="add for instance FOR INTERVAL '2' SECOND behind it",
-                )
+            self._check_last(leaving.gaps)
             target = self._add_place()
             self._connect((leaving,), (Entry(target, after=AT_DEADLINE),), self._new_scope("followed"))
             accepting.add(target)
         return accepting
+
+    def _check_last(self, gaps: tuple[Gap, ...]) -> None:
+        """Absences that may stand at the end."""
+        terms = {term.variable.text: term for term in walk_terms(self.clause.items)}
+        for gap in gaps:
+            term = terms[gap.variable]
+            is_last = term is self.clause.items[-1]
+            if gap.at_once:
+                told = "NOT NEXT at the end of SEQ" if is_last else "NOT NEXT before steps that may be left out"
+                hint = "put a term behind it" if is_last else "make one of the steps behind it required"
+                raise NotSupportedYet(told, span=term.span, hint=hint)
+            if self.clause.within is None and is_last:
+                raise InvalidWithin(
+                    "an absence at the end of SEQ needs WITHIN or FOR: how long must nothing come?",
+                    span=term.span,
+                    hint="add for instance FOR INTERVAL '2' SECOND behind it",
+                )
+            if self.clause.within is None:
+                raise InvalidWithin(
+                    "an absence before steps that may be left out needs WITHIN: how long must nothing come?",
+                    span=term.span,
+                    hint="add for instance WITHIN INTERVAL '10' SECOND behind SEQ(...)",
+                )
 
     def _close(self, draft: _Draft, accepts: bool, inside: bool) -> Place:
         ways = [
