@@ -74,15 +74,18 @@ def choose_columns(row: Row) -> list[str]:
 
 
 def build_pattern(written: ast.expr) -> Any:
-    """What a chain of calls on `cep` with literal arguments gives."""
+    """What a chain of calls on `cep` gives, with arguments that are literals or such chains."""
     match written:
         case ast.Name(id="cep"):
             return cep
         case ast.Call(func=ast.Attribute(value=owner, attr=name), args=given, keywords=named):
             call = getattr(build_pattern(owner), name)
             values = {str(each.arg): ast.literal_eval(each.value) for each in named}
-            return call(*map(ast.literal_eval, given), **values)
-    raise AssertionError(f"the page has more than calls with literals: {ast.unparse(written)}")
+            return call(
+                *(build_pattern(each) if isinstance(each, ast.Call) else ast.literal_eval(each) for each in given),
+                **values,
+            )
+    raise AssertionError(f"the page has more than calls: {ast.unparse(written)}")
 
 
 def write_query(row: Row) -> Any:

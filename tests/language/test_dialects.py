@@ -84,6 +84,10 @@ def test_flink_goes_on_at_the_next_row_and_a_match_of_exactly_within_is_too_long
     assert [row["x"] for row in run(within, None)] == [1, 7]
     assert run(within, "flink") == []
     assert len(run(query.format("WITHIN INTERVAL '3' SECOND"), "flink")) == 4
+    steps = "SELECT a.v AS x FROM PATTERN SEQ(s a NEXT s b NEXT s c) ORDER BY ts WITHIN INTERVAL '{}' SECOND"
+    assert sorted(row["x"] for row in run(steps.format(2), None)) == [1, 2, 4, 7]
+    assert run(steps.format(2), "flink") == []
+    assert len(run(steps.format(3), "flink")) == 4
     past = query.replace("PATTERN", "AFTER MATCH SKIP PAST LAST ROW PATTERN").format("")
     assert [row["x"] for row in run(past, "flink")] == [1, 7]
 

@@ -172,6 +172,18 @@ def test_only_text_and_patterns_are_queries() -> None:
         cep.sql(3)
 
 
+def test_groups_follow_as_steps_do() -> None:
+    pair = cep.pattern("b", "bids").next("c", "bids", "c.price > b.price")
+    written = {
+        "NEXT": cep.pattern("a", "bids").next(pair, times=2, consecutive=True),
+        "FOLLOWED BY": cep.pattern("a", "bids").followed_by(pair, times=2, consecutive=True),
+        "FOLLOWED BY ANY": cep.pattern("a", "bids").followed_by_any(pair, times=2, consecutive=True),
+    }
+    for words, pattern in written.items():
+        assert f"SEQ(bids a {words} (bids b NEXT bids c){{2}} CONSECUTIVE)" in pattern.sql
+        assert "c.price > b.price" in pattern.sql
+
+
 def test_ways_of_steps_are_written_out() -> None:
     pair = cep.pattern("e", "asks").next("f", "asks", "f.id = e.id")
     pattern = (
@@ -237,6 +249,14 @@ def test_silence_needs_no_event() -> None:
             'then_group("a"): the pattern has a variable "a" already',
         ),
         (lambda: cep.pattern("a").then_group(cep.pattern()), "then_group(...) is given no pattern"),
+        (lambda: cep.pattern("a").next(cep.pattern()), "next(...) is given no pattern"),
+        (
+            lambda: cep.pattern("a").next(cep.pattern("b"), "bids"),
+            "next(...): a group has no stream and no condition of its own",
+        ),
+        (lambda: cep.pattern("a").then(cep.pattern("b")), "then(...) is given a group instead of a variable"),
+        (lambda: cep.pattern().next(cep.pattern("b")), "next(...) comes before the first term"),
+        (lambda: cep.pattern("a").next(cep.pattern("a")), 'next("a"): the pattern has a variable "a" already'),
         (
             lambda: cep.pattern("a").then_group(cep.pattern("b").within("1 s")),
             "then_group(...): the pattern inside has more than terms and conditions",

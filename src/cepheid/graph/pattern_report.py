@@ -155,6 +155,8 @@ def _show_bar(bar: Bar) -> str:
     ways = " and ".join(str(way + 1) for way in bar.ways)
     if bar.restarts:
         return f"{bar.variable} lets way {ways} wait anew"
+    if bar.refuses:
+        return f"{bar.variable} does not take way {ways}"
     return f"{bar.variable} {'at once ' if bar.at_once else ''}closes way {ways}"
 
 

@@ -49,14 +49,17 @@ class Way:
 class Bar:
     """An event that must not come: it closes `ways` of its place, by number.
 
-    `at_once`: only as the first event behind the place; `before`: ways close before the event can take them (UNTIL);
-    `restarts`: nothing is closed, but time is counted from that event on.
+    `at_once`: only as the first event behind the place; `before`: ways close before the event can take them (NOT NEXT,
+    UNTIL); `refuses`: it closes ways that it fits and does not take them, those of "any" stay open (the first element
+    of a repetition with UNTIL; a condition that names elements says nothing about it); `restarts`: nothing is closed,
+    but time is counted from that event on.
     """
 
     variable: str
     ways: tuple[int, ...]
     at_once: bool = False
     before: bool = False
+    refuses: bool = False
     restarts: bool = False
 
 

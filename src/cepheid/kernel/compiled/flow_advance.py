@@ -34,6 +34,7 @@ from cepheid.kernel.compiled.flow_plan import (
     KEEPS_MOMENT,
     NONE,
     ONCE,
+    REFUSES,
     REPEATS,
     RESTART,
     RESTARTS,
@@ -52,6 +53,8 @@ from cepheid.kernel.compiled.sequence_runs import (
     ACCEPTING,
     BOUND,
     CONDITION_BOUNDS,
+    CONDITION_MASK,
+    CONDITIONS,
     COUNTERS,
     DEADLINE,
     EARLIEST,
@@ -243,6 +246,17 @@ def is_barred(tables: Int64s, run: int, bar: int, played: int, event: int) -> bo
 
 
 @njit()
+def is_refused(tables: Int64s, run: int, bar: int, played: int, event: int) -> bool:
+    """As is_barred, if all is bound that is said of such an event."""
+    absent, bounds = int_table(tables, JUDGED)[bar, ABSENT], ints(tables, CONDITION_BOUNDS)
+    unbound = ~int_table(tables, RUNS)[run, BOUND]
+    for place in range(bounds[absent], bounds[absent + 1]):
+        if ints(tables, CONDITION_MASK)[ints(tables, CONDITIONS)[place]] & unbound:
+            return False
+    return is_barred(tables, run, bar, played, event)
+
+
+@njit()
 def offer(tables: Int64s, key: int, run: int, played: int, event: int) -> Any:
     """Show an event to a run; did it take the event, and does it stay where it is?"""
     runs, edges, bars = int_table(tables, RUNS), int_table(tables, EDGES), int_table(tables, JUDGED)
@@ -250,16 +264,24 @@ def offer(tables: Int64s, key: int, run: int, played: int, event: int) -> Any:
     place = runs[run, PLACE]
     begin, end = bounds[place], bounds[place + 1]
     now = ints(tables, TIMES)[event]
-    left = runs[run, OPEN]
+    left, refused = runs[run, OPEN], np.int64(0)
     for bar in range(bar_bounds[place], bar_bounds[place + 1]):
+        if bars[bar, FIRST_ONLY] and runs[run, FLAGS] & STALE:
+            continue
         if bars[bar, BEFORE] and is_barred(tables, run, bar, played, event):
             left &= ~bars[bar, WAYS]
+        elif bars[bar, REFUSES] and is_refused(tables, run, bar, played, event):
+            refused |= bars[bar, WAYS]
     fitting, scopes = np.int64(0), np.int64(0)
     if played & ints(tables, WANTS)[place]:
         for way in range(begin, end):
-            if (left >> (way - begin)) & 1 and fits_way(tables, run, way, played, event):
-                fitting |= np.int64(1) << (way - begin)
-                scopes |= np.int64(1) << edges[way, SCOPE]
+            bit = np.int64(1) << (way - begin)
+            if left & bit and fits_way(tables, run, way, played, event):
+                if not refused & bit:
+                    fitting |= bit
+                    scopes |= np.int64(1) << edges[way, SCOPE]
+                elif edges[way, CONTIGUITY] != ANY:
+                    left &= ~bit
     took = False
     asked = left
     for way in range(begin, end):
@@ -279,7 +301,7 @@ def offer(tables: Int64s, key: int, run: int, played: int, event: int) -> Any:
             left &= ~bit
     changed = left != runs[run, OPEN]
     for bar in range(bar_bounds[place], bar_bounds[place + 1]):
-        if bars[bar, BEFORE] or (bars[bar, FIRST_ONLY] and runs[run, FLAGS] & STALE):
+        if bars[bar, BEFORE] or bars[bar, REFUSES] or (bars[bar, FIRST_ONLY] and runs[run, FLAGS] & STALE):
             continue
         if is_barred(tables, run, bar, played, event):
             changed = True

@@ -36,7 +36,7 @@ STEP, TARGET, AFTER, CONTIGUITY, SCOPE, YIELDS, KEEPS_MOMENT, REPEATS, RESTART, 
 NONE, UNTIL_DEADLINE = -1, -2  # of AFTER
 NEXT, FOLLOWED, ANY = range(3)
 # columns of what is judged: a bar
-ABSENT, WAYS, FIRST_ONLY, BEFORE, RESTARTS = range(5)
+ABSENT, WAYS, FIRST_ONLY, BEFORE, REFUSES, RESTARTS = range(6)
 # places in Plan.numbers behind those of all plans
 BEGINS, ASKS_FOR_ALL = 14, 15
 ALWAYS, AGAIN, ONCE, AT_FIRST = range(4)
@@ -75,7 +75,7 @@ def build_flow(program: SequenceProgram, writer: CodeWriter) -> Automaton:
         loops=as_array([place.inside or flow.begins == "once" for place in flow.places]),
         accepting=as_array([place.accepts for place in flow.places]),
         **asked.tables,
-        judged=as_table([_write_bar(bar, numbers) for place in flow.places for bar in place.bars], 5),
+        judged=as_table([_write_bar(bar, numbers) for place in flow.places for bar in place.bars], 6),
     )
     return Automaton(plan, asked.alone, tuple(term.stream for term in program.terms), 0)
 
@@ -97,7 +97,7 @@ def _write_way(way: Way, numbers: dict[str, int]) -> tuple[int, ...]:
 
 
 def _write_bar(bar: Bar, numbers: dict[str, int]) -> tuple[int, ...]:
-    return numbers[bar.variable], bits(bar.ways), bar.at_once, bar.before, bar.restarts
+    return numbers[bar.variable], bits(bar.ways), bar.at_once, bar.before, bar.refuses, bar.restarts
 
 
 def _list_wanted(place: Place, numbers: dict[str, int]) -> int:

@@ -106,17 +106,21 @@ class FlowFollower:
         """Show the event to a partial match; did it take it?"""
         place = self.flow.places[rest.place]
         now = self.events.times[row]
-        barred = {way for bar in place.bars if bar.before and self.is_barred(bar, rest, row) for way in bar.ways}
+        bars = [bar for bar in place.bars if rest.fresh or not bar.at_once]
+        barred = {way for bar in bars if bar.before and self.is_barred(bar, rest, row) for way in bar.ways}
         asked = sorted(rest.open - barred)
         fitting = {number for number in asked if self.fits(rest, place.ways[number], row)}
+        refused = {way for bar in bars if bar.refuses and self.is_barred(bar, rest, row) for way in bar.ways} & fitting
+        asked = [number for number in asked if number not in refused or place.ways[number].contiguity == "any"]
+        fitting -= refused
         taken = [number for number in sorted(fitting) if fitting.isdisjoint(place.ways[number].yields)]
         for number in taken:
             self.move(rest, place.ways[number], now, row)
         scopes = {place.ways[number].scope for number in fitting}
         left = {number for number in asked if self.stays_open(place.ways[number], fitting, scopes)}
         since = rest.since
-        for bar in place.bars:
-            if bar.before or (bar.at_once and not rest.fresh) or not self.is_barred(bar, rest, row):
+        for bar in bars:
+            if bar.before or bar.refuses or not self.is_barred(bar, rest, row):
                 continue
             if bar.restarts:
                 since = now
@@ -228,7 +232,10 @@ class FlowFollower:
         if self.events.streams[row] != absent.stream:
             return False
         known = {*rest.labels, absent.variable}
-        parts = [part for part in self.program.joint if absent.variable in list_variables(part) <= known]
+        named = [part for part in self.program.joint if absent.variable in list_variables(part)]
+        parts = [part for part in named if list_variables(part) <= known]
+        if bar.refuses and len(parts) < len(named):
+            return False
         return self.all_hold([absent.condition, *parts], (*rest.rows, row), (*rest.labels, absent.variable))
 
     def all_hold(self, conditions: list[Expression | None], rows: tuple[int, ...], labels: tuple[str, ...]) -> bool:

@@ -92,19 +92,23 @@ class Pattern:
         return _add_step(self, "then", "", variable, stream, where, repeated)
 
     def next(
-        self, variable: str, stream: str | None = None, where: Where = None, **repeated: Unpack[Repetition]
+        self, variable: str | Pattern, stream: str | None = None, where: Where = None, **repeated: Unpack[Repetition]
     ) -> Pattern:
-        """The very next event, of all streams of the pattern; arguments as of `then`."""
+        """The very next event, of all streams of the pattern; arguments as of `then`.
+
+        Instead of a variable, the steps of another pattern, as in `then_group`, of which the first is meant; so in
+        `followed_by` and `followed_by_any`.
+        """
         return _add_step(self, "next", "NEXT", variable, stream, where, repeated)
 
     def followed_by(
-        self, variable: str, stream: str | None = None, where: Where = None, **repeated: Unpack[Repetition]
+        self, variable: str | Pattern, stream: str | None = None, where: Where = None, **repeated: Unpack[Repetition]
     ) -> Pattern:
         """The first later event that fits, whatever becomes of other steps; arguments as of `then`."""
         return _add_step(self, "followed_by", "FOLLOWED BY", variable, stream, where, repeated)
 
     def followed_by_any(
-        self, variable: str, stream: str | None = None, where: Where = None, **repeated: Unpack[Repetition]
+        self, variable: str | Pattern, stream: str | None = None, where: Where = None, **repeated: Unpack[Repetition]
     ) -> Pattern:
         """Each later event that fits; arguments as of `then`."""
         return _add_step(self, "followed_by_any", "FOLLOWED BY ANY", variable, stream, where, repeated)
@@ -390,8 +394,22 @@ def _check_text(call: str, value: object) -> None:
 
 
 def _add_step(
-    pattern: Pattern, call: str, link: Link, variable: str, stream: str | None, where: Where, repeated: Repetition
+    pattern: Pattern,
+    call: str,
+    link: Link,
+    variable: str | Pattern,
+    stream: str | None,
+    where: Where,
+    repeated: Repetition,
 ) -> Pattern:
+    if isinstance(variable, Pattern) and link:
+        if stream is not None or where is not None:
+            hint = f"write {call}(group), and say both of its steps"
+            raise InvalidQuery(f"{call}(...): a group has no stream and no condition of its own", hint=hint)
+        return _add_pattern(pattern, call, variable, repeated, link)
+    if isinstance(variable, Pattern):
+        hint = "write then_group(group), and cep.pattern().then_group(group) at the beginning"
+        raise InvalidQuery(f"{call}(...) is given a group instead of a variable", hint=hint)
     _check_arguments(call, repeated)
     until, conditions = _read_until(call, pattern, repeated)
     term = PatternTerm(
@@ -418,8 +436,10 @@ def _read_until(call: str, pattern: Pattern, repeated: Repetition) -> tuple[Patt
     return term, texts
 
 
-def _add_pattern(pattern: Pattern, call: str, group: Pattern, repeated: Repetition) -> Pattern:
+def _add_pattern(pattern: Pattern, call: str, group: Pattern, repeated: Repetition, link: Link = "") -> Pattern:
     _check_arguments(call, repeated)
+    if link and not pattern.items:
+        raise InvalidQuery(f"{call}(...) comes before the first term", hint='begin with cep.pattern("a")')
     given: object = group
     if not isinstance(given, Pattern) or not given.items:
         raise InvalidQuery(f"{call}(...) is given no pattern", hint='write then_group(cep.pattern("b").then("c"))')
@@ -429,6 +449,7 @@ def _add_pattern(pattern: Pattern, call: str, group: Pattern, repeated: Repetiti
         "in_turn",
         items,
         _read_count(call, repeated),
+        link=link,
         inner=_read_inner(call, repeated),
         greedy=repeated.get("greedy", False),
         until=until,

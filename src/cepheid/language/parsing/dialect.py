@@ -13,6 +13,7 @@ has a syntax of its own are read as what they are.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 from typing import Any, ClassVar
 
 from sqlglot import Token, TokenType, exp
@@ -24,7 +25,7 @@ from sqlglot.parsers.spark import SparkParser
 from sqlglot.parsers.trino import TrinoParser
 
 from cepheid.language.parsing.function_words import free_function_words
-from cepheid.language.parsing.match_habits import MatchHabits, follow_habits
+from cepheid.language.parsing.match_habits import MatchHabits, follow_habits, follow_within
 from cepheid.language.parsing.match_recognize_parser import read_match_recognize
 from cepheid.language.parsing.pattern_window_parser import holds_pattern, read_window
 from cepheid.language.parsing.sequence_parser import read_sequence
@@ -119,7 +120,9 @@ class CepheidParser(TokenReader):
     def parse_sequence(self) -> exp.Table | None:
         with self.without_retreat():
             clause = read_sequence(self)
-        return carry_clause(clause) if clause else None
+        if clause is None:
+            return None
+        return carry_clause(replace(clause, within=follow_within(clause.within, self.match_habits)))
 
     def parse_window_function(self) -> exp.Table | None:
         if not at_window_function(self):
@@ -189,6 +192,7 @@ class CepheidParser(TokenReader):
         self._advance()
         with self.without_retreat():
             clause = read_window(self)
+        clause = replace(clause, within=follow_within(clause.within, self.match_habits))
         window = self.expression(exp.Window(this=this, over=None if alias else "OVER"))
         window.meta[CLAUSE] = clause
         return window

@@ -1,4 +1,4 @@
-"""What MATCH_RECOGNIZE means where systems differ, and MATCH_ROWTIME() in the words of the standard.
+"""What patterns mean where systems differ, and MATCH_ROWTIME() in the words of the standard.
 
               without AFTER MATCH    WITHIN d                                       FIRST(x, n) of ALL ROWS
 ours          SKIP PAST LAST ROW     last row's time - first row's time <= d        the rows so far
@@ -33,21 +33,25 @@ class MatchHabits:
 
 def follow_habits(clause: MatchRecognizeClause, habits: MatchHabits) -> MatchRecognizeClause:
     """The clause with what the dialect leaves unsaid."""
-    after, within = clause.after_match, clause.within
+    after = clause.after_match
     if after.span is None and habits.skip != after.kind:
         after = AfterMatch(habits.skip)
-    if within is not None and habits.open_within:
-        duration = within.duration
-        within = Within(duration - 1 if isinstance(duration, int) else duration - CLOSEST, within.span)
     return replace(
         clause,
         after_match=after,
-        within=within,
+        within=follow_within(clause.within, habits),
         measures=tuple(_spell_measure(measure, clause, habits) for measure in clause.measures),
         definitions=tuple(
             Definition(each.variable, _spell_times(each.condition, clause)) for each in clause.definitions
         ),
     )
+
+
+def follow_within(within: Within | None, habits: MatchHabits) -> Within | None:
+    if within is None or not habits.open_within:
+        return within
+    duration = within.duration
+    return Within(duration - 1 if isinstance(duration, int) else duration - CLOSEST, within.span)
 
 
 def _spell_measure(measure: Measure, clause: MatchRecognizeClause, habits: MatchHabits) -> Measure:

@@ -243,6 +243,9 @@ def read_count(reader: TokenReader) -> tuple[int, int | None]:
     reader.expect_mark(TokenType.R_BRACE, "}", hint=COUNT_HINT)
     if most is not None and (most == 0 or most < (least or 0)):
         reader.refuse("no events can be so many", hint=COUNT_HINT, span=reader.span_from(start))
+    if reader.at_mark(TokenType.PLACEHOLDER):
+        hint = "put the step into parentheses: (bids{3} b[])?"
+        reader.refuse('"?" behind a count: so many events or none are a group that may be left out', hint=hint)
     return least or 0, most
 
 

@@ -1,6 +1,7 @@
 """Which equalities of WHERE make a key of SEQ: they tie all events of a match together, whichever it takes.
 
     a.id = b.id AND b.id = c.id       id is a key
+    x? b, a.id = b.id                 id is a key, also of an a alone
     (x b | y c), a.id = b.id          no key: a and c are not tied
     a.id = b.id, ~c                   no key: c is asked of the events of every id
 
@@ -83,8 +84,10 @@ class KeyFinder:
 
     def tie_everything(self, ties: list[tuple[str, str]]) -> bool:
         """Whatever alternatives a match takes: is every event of it, and every absent one, tied to the others?"""
-        ways = list(islice(list_choices(self.scope.clause.items), MOST_CHOICES + 1))
-        return len(ways) <= MOST_CHOICES and all(is_connected(set(way), ties) for way in ways)
+        ways = [set(way) for way in islice(list_choices(self.scope.clause.items), MOST_CHOICES + 1)]
+        tied = [way for way in ways if is_connected(way, ties)]
+        alone = [way for way in ways if len(way) == 1 and any(way < other for other in tied)]
+        return len(ways) <= MOST_CHOICES and all(way in tied or way in alone for way in ways)
 
 
 def is_parted(clause: SequenceClause) -> bool:

@@ -63,6 +63,7 @@ class Guard:
     variable: str
     closes: Literal["way", "group"] = "way"
     before: bool = False
+    refuses: bool = False
     timed: bool = False
 
 
@@ -106,12 +107,10 @@ class _Draft:
 
     ways: list[Way] = field(default_factory=list)
     loops: list[int | None] = field(default_factory=list)  # of each way
-    bars: dict[tuple[str, bool, bool, bool], set[int]] = field(default_factory=dict)
+    bars: dict[Bar, set[int]] = field(default_factory=dict)  # by what they are, their ways
 
-    def bar(
-        self, variable: str, ways: set[int], at_once: bool = False, before: bool = False, restarts: bool = False
-    ) -> None:
-        self.bars.setdefault((variable, at_once, before, restarts), set()).update(ways)
+    def bar(self, kind: Bar, ways: set[int]) -> None:
+        self.bars.setdefault(kind, set()).update(ways)
 
 
 def build_ways(clause: SequenceClause) -> Flow:
@@ -176,30 +175,41 @@ class _Builder:
         for leaving in exits:
             if not leaving.gaps:
                 continue
-            if any(gap.at_once for gap in leaving.gaps):
-                raise NotSupportedYet(
-                    "NOT NEXT at the end of SEQ", span=self.clause.items[-1].span, hint="put a term behind it"
-                )
-            if self.clause.within is None:
-                raise InvalidWithin(
-                    "an absence at the end of SEQ needs WITHIN or FOR: how long must nothing come?",
-                    span=self.clause.items[-1].span,
-                    hint="add for instance FOR INTERVAL '2' SECOND behind it",
-                )
+            self._check_last(leaving.gaps)
             target = self._add_place()
             self._connect((leaving,), (Entry(target, after=AT_DEADLINE),), self._new_scope("followed"))
             accepting.add(target)
         return accepting
+
+    def _check_last(self, gaps: tuple[Gap, ...]) -> None:
+        """Absences that may stand at the end."""
+        terms = {term.variable.text: term for term in walk_terms(self.clause.items)}
+        for gap in gaps:
+            term = terms[gap.variable]
+            is_last = term is self.clause.items[-1]
+            if gap.at_once:
+                told = "NOT NEXT at the end of SEQ" if is_last else "NOT NEXT before steps that may be left out"
+                hint = "put a term behind it" if is_last else "make one of the steps behind it required"
+                raise NotSupportedYet(told, span=term.span, hint=hint)
+            if self.clause.within is None and is_last:
+                raise InvalidWithin(
+                    "an absence at the end of SEQ needs WITHIN or FOR: how long must nothing come?",
+                    span=term.span,
+                    hint="add for instance FOR INTERVAL '2' SECOND behind it",
+                )
+            if self.clause.within is None:
+                raise InvalidWithin(
+                    "an absence before steps that may be left out needs WITHIN: how long must nothing come?",
+                    span=term.span,
+                    hint="add for instance WITHIN INTERVAL '10' SECOND behind SEQ(...)",
+                )
 
     def _close(self, draft: _Draft, accepts: bool, inside: bool) -> Place:
         ways = [
             replace(way, yields=tuple(dict.fromkeys((*way.yields, *self._greedy_before(draft, number)))))
             for number, way in enumerate(draft.ways)
         ]
-        bars = [
-            Bar(variable, tuple(sorted(closed)), at_once, before, restarts)
-            for (variable, at_once, before, restarts), closed in draft.bars.items()
-        ]
+        bars = [replace(kind, ways=tuple(sorted(closed))) for kind, closed in draft.bars.items()]
         return Place(tuple(ways), tuple(bars), accepts, inside and self.begins == "again")
 
     def _greedy_before(self, draft: _Draft, number: int) -> list[int]:
@@ -342,7 +352,8 @@ class _Builder:
             return make()
         loop = self._next_number() if repeats.greedy else None
         inner = self._follows_inside(repeats)
-        until = () if repeats.until is None else (Guard(repeats.until.variable.text, before=True),)
+        stop = None if repeats.until is None else Guard(repeats.until.variable.text, before=True)
+        until = () if stop is None else (stop,)
         parts = [make() for _ in range(repeats.most or max(repeats.least, 1))]
         for before, after in pairwise(parts):
             self._loop(before, after, inner, until, loop)
@@ -351,6 +362,9 @@ class _Builder:
         enough = parts[max(repeats.least, 1) - 1 :]
         exits = tuple(leaving for part in enough for leaving in part.exits)
         entries = parts[0].entries
+        if stop is not None:
+            refused = replace(stop, before=False, refuses=True)
+            entries = tuple(replace(entry, guards=(*entry.guards, refused)) for entry in entries)
         optional = repeats.least == 0 or parts[0].optional
         if optional and loop is not None:
             entries = tuple(replace(entry, loop=loop) for entry in entries)
@@ -495,7 +509,7 @@ class _Builder:
             )
             draft.loops.append(entry.loop)
             for gap in (*leaving.gaps, *entry.gaps):
-                draft.bar(gap.variable, {number}, at_once=gap.at_once)
+                draft.bar(Bar(gap.variable, (), at_once=gap.at_once, before=gap.at_once), {number})
             for guard in entry.guards:
                 closed = {number}
                 if guard.closes == "group":
@@ -503,7 +517,8 @@ class _Builder:
                 is_alone = guard.closes == "group" or timers.count(entry.group) == 1
                 begins = at_start and is_alone and self.begins in ("once", "again")
                 restarts = guard.timed and (entry.repeats or begins)
-                draft.bar(guard.variable, closed, before=guard.before, restarts=restarts)
+                kind = Bar(guard.variable, (), before=guard.before, refuses=guard.refuses, restarts=restarts)
+                draft.bar(kind, closed)
 
     def _add_place(self) -> int:
         if len(self.places) >= MOST_PLACES:
