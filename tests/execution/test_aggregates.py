@@ -67,7 +67,7 @@ def test_first_and_last_of_a_group_are_not_just_any_value(dialect: str | None) -
     assert list_rows(cep.sql(query, t=PIECES, dialect=dialect)) == [(0, None, 38), (1, 1, 39)]
     with pytest.warns((RowsAtTheEndWarning, cep.UnboundedStateWarning)):
         opened = cep.open(query, t=PIECES.schema, dialect=dialect)
-        rows = [opened.push(t=PIECES.slice(n, 7)) for n in range(0, 40, 7)]
+    rows = [opened.push(t=PIECES.slice(n, 7)) for n in range(0, 40, 7)]
     assert list_rows(pa.concat_tables([*rows, opened.finish()])) == [(0, None, 38), (1, 1, 39)]
 
 

@@ -222,6 +222,42 @@ def test_two_outputs_of_one_name_get_numbers_in_flink() -> None:
     assert list(run(query, "flink")[0]) == ["v", "v0", "v00"]
 
 
+WINDOW = "TABLE(TUMBLE(TABLE s, DESCRIPTOR(ts), INTERVAL '10' SECOND))"
+
+
+@pytest.mark.filterwarnings("ignore::cepheid.errors.UnboundedStateWarning")
+@pytest.mark.parametrize(
+    ("query", "rows"),
+    [
+        (f"SELECT FIRST_VALUE(s), LAST_VALUE(t) FROM {WINDOW} GROUP BY window_start, window_end", [("a/b", "z")]),
+        (f"SELECT LAST_VALUE(t) FILTER (WHERE t < 'z') FROM {WINDOW} GROUP BY window_start, window_end", [("y",)]),
+        ("SELECT FIRST_VALUE(t) || LAST_VALUE(t) FROM s", [("yz",)]),
+        ("SELECT k, LAST_VALUE(t) FROM s GROUP BY k ORDER BY k", [(1, None), (2, "z")]),
+        ("SELECT LAST_VALUE(t) OVER (ORDER BY ts) FROM s", [(None,), (None,), ("y",), ("z",), ("z",), ("z",)]),
+        ("SELECT FIRST_VALUE(t) OVER (ORDER BY ts ROWS 1 PRECEDING) FROM s",
+         [(None,), (None,), ("y",), ("y",), ("z",), (None,)]),
+    ],
+)  # fmt: skip
+def test_the_ends_of_groups_and_frames_are_not_null_in_flink(query: str, rows: list[tuple[object, ...]]) -> None:
+    table = TABLE.append_column("t", pa.array([None, None, "y", "z", None, None], pa.string()))
+    assert [tuple(row.values()) for row in cep.sql(query, s=table, dialect="flink").to_pylist()] == rows
+    opened = cep.open(query, s=table.schema, dialect="flink", event_time={"s": "ts"}, emit="changes")
+    there: list[tuple[object, ...]] = []
+    for told in (*(opened.push(s=table.slice(row, 1)) for row in range(6)), opened.finish()):
+        for change, _, _, *row in (tuple(each.values()) for each in told.to_pylist()):
+            there.append(tuple(row)) if change == "insert" else there.remove(tuple(row))
+    assert sorted(there, key=str) == sorted(rows, key=str)
+
+
+def test_arguments_of_window_functions_may_have_quoted_names() -> None:
+    arguments = (
+        "DATA => TABLE s, TIMECOL => DESCRIPTOR(ts), `SIZE` => INTERVAL '4' SECOND, `OFFSET` => INTERVAL '1' SECOND"
+    )
+    query = f"SELECT v, window_start FROM TABLE(TUMBLE({arguments})) WHERE v > 3 ORDER BY v"
+    starts = {row["v"]: (row["window_start"] - BEGIN).total_seconds() for row in run(query, "flink")}
+    assert starts == {4: 1, 7: 1, 9: 5}
+
+
 def test_a_text_keeps_its_dialect() -> None:
     text = WrittenText("SELECT 1", "flink")
     assert dialect_of(pickle.loads(pickle.dumps(text))) == "flink"

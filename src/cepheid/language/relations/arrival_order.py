@@ -1,7 +1,7 @@
 """OVER and GROUP BY over whole tables: rows that nothing else puts in order are in that of the table, as on a stream.
 
     SELECT lag(v) OVER (ORDER BY ts) FROM s     =>  SELECT lag(v) OVER (ORDER BY ts, _cep_arrival) FROM "s$arrival" AS s
-    SELECT k, last(v) FROM s GROUP BY k         =>  SELECT k, last(v ORDER BY _cep_arrival) FROM "s$arrival" AS s GROUP BY k
+    SELECT last(v) FROM s GROUP BY k           =>  SELECT last(v ORDER BY _cep_arrival) FROM "s$arrival" AS s GROUP BY k
 
 A SQL engine may put equal rows in any order, and reads the pieces of a table in any.  Functions for which equal rows
 are one (`rank`, frames of RANGE) stay as they are; `first_value` and its like read such a frame in that order.  Rows of
