@@ -37,6 +37,8 @@ class ColumnTypes:
         self.parsed, self.catalog = parsed, catalog
         self.clauses = {clause.placeholder: clause for clause in parsed.clauses}
         self.streams = {name.lower(): schema for name, schema in catalog.schemas.items()}
+        self.settle_clause: Callable[[EventClause], EventClause] = lambda clause: clause
+        self.followed: set[str] = set()  # parts of WITH that are being followed: in each its own name is another table
 
     def inner_queries(self) -> Iterator[exp.Expression]:
         """The trees in which queries stand: the rest of the query, and the inputs of clauses."""
@@ -83,17 +85,41 @@ class ColumnTypes:
         if not isinstance(item, exp.Table):
             return {}
         clause = self.clauses.get(item.name)
-        return self.columns_named(item.name) if clause is None else self.columns_made(clause)
+        if clause is not None:
+            return self.columns_made(clause)
+        place: exp.Expr | None = item
+        while place is not None:
+            if (cte := _find_part(place, item.name.lower())) is not None:
+                return self.outputs_of_part(cte, item.name.lower())
+            place = self.find_place(place.root())
+        return self.columns_named(item.name, is_outside=True)
 
-    def columns_named(self, name: str) -> Columns:
-        for tree in self.inner_queries():
+    def find_place(self, source: exp.Expr) -> exp.Expr | None:
+        """Where the clause stands that has this input."""
+        for clause in self.parsed.clauses:
+            if not isinstance(clause, SequenceClause) and clause.source is source:
+                tables = (table for tree in self.inner_queries() for table in tree.find_all(exp.Table))
+                return next((table for table in tables if table.name == clause.placeholder), None)
+        return None
+
+    def columns_named(self, name: str, is_outside: bool = False) -> Columns:
+        """is_outside: no part of WITH is meant."""
+        name = name.lower()
+        for tree in () if is_outside or name in self.followed else self.inner_queries():
             for cte in tree.find_all(exp.CTE):
-                if cte.alias.lower() == name.lower():
-                    return self.outputs_of(cte.this)
-        schema = self.streams.get(name.lower(), pa.schema([]))
+                if cte.alias.lower() == name:
+                    return self.outputs_of_part(cte, name)
+        schema = self.streams.get(name, pa.schema([]))
         return {column.name.lower(): column.type for column in schema}
 
+    def outputs_of_part(self, cte: exp.CTE, name: str) -> Columns:
+        self.followed.add(name)
+        found = self.outputs_of(cte.this)
+        self.followed.discard(name)
+        return found
+
     def columns_made(self, clause: EventClause) -> Columns:
+        clause = self.settle_clause(clause)
         match clause:
             case SequenceClause():
                 return {}
@@ -149,6 +175,21 @@ class ColumnTypes:
             return self.catalog.describe(sql, {"_input": schema}).field(0).type
         except CepheidError:
             return None
+
+
+def _find_part(place: exp.Expr, name: str) -> exp.CTE | None:
+    """The part of a WITH around the place that the name means: one of those before the part that the place is in."""
+    node: exp.Expr | None = place
+    while node is not None:
+        inside = node if isinstance(node, exp.CTE) else None
+        named = inside.parent if inside is not None else node.args.get("with_")
+        for cte in named.expressions if isinstance(named, exp.With) else ():
+            if cte is inside:
+                break
+            if cte.alias.lower() == name:
+                return cte
+        node = node.parent if inside is None or named is None else named.parent and named.parent.parent
+    return None
 
 
 def _without_navigation(tree: exp.Expr) -> exp.Expr:

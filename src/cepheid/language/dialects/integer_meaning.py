@@ -100,10 +100,20 @@ def settle_integers(parsed: ParsedQuery, catalog: Catalog, written: WrittenDiale
         return parsed
     types = ColumnTypes(parsed, catalog)
     settle = _Settle(habits, types)
-    for query in types.inner_queries():
-        settle.change(query, types.in_query)
-    clauses = tuple(_map_clause(clause, settle, types) for clause in parsed.clauses)
-    return replace(parsed, clauses=clauses)
+    settled: dict[str, EventClause] = {}
+
+    def settle_clause(clause: EventClause) -> EventClause:
+        """Before anyone asks for the types of its outputs, which it may change."""
+        if clause.placeholder not in settled:
+            settled[clause.placeholder] = clause  # under way
+            if not isinstance(clause, SequenceClause):
+                settle.change(clause.source, types.in_query)
+            settled[clause.placeholder] = _map_clause(clause, settle, types)
+        return settled[clause.placeholder]
+
+    types.settle_clause = settle_clause
+    settle.change(parsed.relation, types.in_query)
+    return replace(parsed, clauses=tuple(settle_clause(clause) for clause in parsed.clauses))
 
 
 def _map_clause(clause: EventClause, settle: _Settle, types: ColumnTypes) -> EventClause:

@@ -18,7 +18,7 @@ def spell_flink(tree: exp.Expression) -> None:
     _number_names(tree)
 
 
-def _pass_over_nulls(end: exp.FirstValue | exp.LastValue) -> None:
+def _pass_over_nulls(end: exp.AggFunc) -> None:
     """FIRST_VALUE and LAST_VALUE, of a frame and of a group: of the rows where it is not null."""
     called, value = end.parent, end.this
     if isinstance(called, exp.IgnoreNulls | exp.RespectNulls):

@@ -75,8 +75,8 @@ class _Reader:
             return
         for call in () if parts or gathered else calls:  # over groups there is no such column
             _add_arrival(call, named)
-        for call in gathered:
-            call.set("this", exp.Order(this=call.this.copy(), expressions=[_arrival()]))
+        for each in gathered:
+            each.set("this", exp.Order(this=each.this.copy(), expressions=[_arrival()]))
         for star in [each for each in select.expressions if each.is_star]:
             _leave_out(star)
 
