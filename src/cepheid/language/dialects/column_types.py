@@ -75,6 +75,9 @@ class ColumnTypes:
                 columns = self.columns_of(item)
                 if name in columns:
                     return columns[name]
+            owner = self.columns_of(item).get(qualifier) if qualifier and clause is None else None
+            if owner is not None and pa.types.is_struct(owner):
+                return next((field.type for field in owner if field.name.lower() == name), None)
         named = [each for each in select.expressions if each.alias.lower() == name and not qualifier]
         return self.in_query(named[0])(named[0].unalias()) if named and column not in named[0].walk() else None
 
