@@ -223,7 +223,8 @@ CREATE TABLE out (auction BIGINT, price INT) WITH ('path' = 'out.jsonl');
              "INSERT INTO out SELECT * FROM price WHERE price > 40;")),
         (", dear AS price > 40", "INSERT INTO out SELECT auction, price FROM bid WHERE dear;"),
         (", p AS PROCTIME(), up AS price + 1", "INSERT INTO out SELECT auction, price FROM bid WHERE up > 41;"),
-        (", h AS price / 2", "CREATE VIEW v AS SELECT * FROM bid WHERE h > 20; INSERT INTO out SELECT auction, price FROM v;"),
+        (", h AS price / 2",
+         "CREATE VIEW v AS SELECT * FROM bid; INSERT INTO out SELECT auction, price FROM v WHERE h > 20;"),
         (", half AS price / 2", ("INSERT INTO out SELECT auction, half * 2 + 1 FROM bid MATCH_RECOGNIZE (ORDER BY ts "
          "MEASURES A.auction AS auction, A.half AS half PATTERN (A) DEFINE A AS A.half > 20);")),
     ],
