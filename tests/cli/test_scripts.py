@@ -104,7 +104,12 @@ def test_watermarks_name_the_time_of_events_and_how_late_they_come(folder: Path)
         ("DROP TABLE t;", '"DROP" in a script'),
         ("CREATE TABLE t (a BIGINT) WITH ('path' = 'x.csv');", "has no query"),
         ("CREATE TABLE t (a BLOB2) WITH ('path' = 'x.csv'); SELECT * FROM t;", "the type BLOB2"),
-        ("CREATE TABLE t (a AS PROCTIME()) WITH ('path' = 'x.csv'); SELECT * FROM t;", "the computed column"),
+        ("CREATE TABLE t (a BIGINT METADATA) WITH ('path' = 'x.csv'); SELECT * FROM t;", "of METADATA"),
+        (
+            "CREATE TABLE t (s STRING, a AS TO_TIMESTAMP(s), WATERMARK FOR a AS a) WITH ('path' = 'x.csv'); SELECT 1;",
+            'the time "a", which is computed',
+        ),
+        ("CREATE TABLE t (a BIGINT) PARTITIONED BY (a) WITH ('path' = 'x.csv'); SELECT 1;", "PARTITIONED BY"),
         ("CREATE TABLE t (a BIGINT) WITH ('paht' = 'x.csv'); SELECT * FROM t;", 'the option "paht"'),
         ("CREATE TABLE t (a BIGINT) WITH ('connector' = 'jdbc'); SELECT * FROM t;", 'the connector "jdbc"'),
         ("CREATE TABLE t (a BIGINT); SELECT * FROM t;", "does not say where its rows are"),
@@ -113,7 +118,7 @@ def test_watermarks_name_the_time_of_events_and_how_late_they_come(folder: Path)
         ("SET 'dialect' = 'oracle'; SELECT 1;", 'there is no dialect "oracle"'),
         ("CREATE VIEW v AS SELECT * FROM v; SELECT * FROM v;", "reads itself"),
         ("CREATE TABLE t (a BIGINT", 'expected ")"'),
-        ("INSERT INTO t (a) SELECT 1;", "columns behind INSERT INTO"),
+        ("CREATE TABLE t (a INT, b INT) WITH ('path' = 'x.csv'); INSERT INTO t (b) SELECT 1;", "these columns behind"),
         ("CREATE FUNCTION f AS 'com.f';", "CREATE FUNCTION"),
     ],
 )
@@ -191,3 +196,54 @@ def test_a_table_with_other_columns_than_the_query_is_refused(folder: Path) -> N
     found = CliRunner().invoke(app, ["run", str(folder / "job.sql")])
     assert found.exit_code == 2
     assert "has 1 columns and the query 2" in found.stderr
+
+
+def run_script(folder: Path, script: str) -> list[dict[str, object]]:
+    (folder / "job.sql").write_text(script)
+    done = CliRunner().invoke(app, ["run", str(folder / "job.sql"), "--dialect", "flink"])
+    assert done.exit_code == 0, done.output
+    return read_lines(folder / "out.jsonl")
+
+
+BID = """
+CREATE TABLE bid (auction BIGINT, price INT, ts TIMESTAMP(3){more}, WATERMARK FOR ts AS ts - INTERVAL '2' SECOND)
+WITH ('path' = 'bids.jsonl');
+CREATE TABLE spare (a INT) WITH ('connector' = 'print');
+CREATE TABLE other (a INT) WITH ('path' = 'nowhere.csv');
+CREATE TABLE out (auction BIGINT, price INT) WITH ('path' = 'out.jsonl');
+"""
+
+
+@pytest.mark.parametrize(
+    ("more", "script"),
+    [
+        ("", "INSERT INTO out (auction, price) SELECT auction, price FROM bid WHERE price > 40;"),
+        ("", "CREATE VIEW v (a, p) AS SELECT auction, price FROM bid; INSERT INTO out SELECT * FROM v WHERE p > 40;"),
+        ("", ("CREATE VIEW price AS SELECT auction, price FROM bid;"
+             "INSERT INTO out SELECT * FROM price WHERE price > 40;")),
+        (", dear AS price > 40", "INSERT INTO out SELECT auction, price FROM bid WHERE dear;"),
+        (", p AS PROCTIME(), up AS price + 1", "INSERT INTO out SELECT auction, price FROM bid WHERE up > 41;"),
+        (", h AS price / 2",
+         "CREATE VIEW v AS SELECT * FROM bid; INSERT INTO out SELECT auction, price FROM v WHERE h > 20;"),
+        (", half AS price / 2", ("INSERT INTO out SELECT auction, half * 2 + 1 FROM bid MATCH_RECOGNIZE (ORDER BY ts "
+         "MEASURES A.auction AS auction, A.half AS half PATTERN (A) DEFINE A AS A.half > 20);")),
+    ],
+)  # fmt: skip
+def test_columns_are_computed_and_named(folder: Path, more: str, script: str) -> None:
+    assert run_script(folder, BID.replace("{more}", more) + script) == [{"auction": 2, "price": 45}]
+
+
+def test_views_may_have_the_names_of_rows_that_they_read(folder: Path) -> None:
+    (folder / "events.jsonl").write_text(
+        '{"kind": 0, "person": {"id": 1, "name": "x"}, "bid": null, "ts": "2026-01-01 00:00:00"}\n'
+        '{"kind": 2, "person": null, "bid": {"auction": 7, "price": 3}, "ts": "2026-01-01 00:00:01"}\n'
+    )
+    script = """
+    CREATE TABLE events (kind INT, person ROW<id BIGINT, name STRING>, bid ROW<auction BIGINT, price DECIMAL(10, 2)>,
+      ts TIMESTAMP(3), WATERMARK FOR ts AS ts) WITH ('path' = 'events.jsonl');
+    CREATE VIEW person AS SELECT person.id, person.name, ts FROM events WHERE kind = 0;
+    CREATE VIEW bid AS SELECT bid.auction, bid.price, ts FROM events WHERE kind = 2;
+    CREATE TABLE out WITH ('path' = 'out.jsonl');
+    INSERT INTO out SELECT auction, CAST(price AS INT) AS price FROM bid;
+    """
+    assert run_script(folder, script) == [{"auction": 7, "price": 3}]

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 import cepheid as cep
+from cepheid.errors import RowsAtTheEndWarning
 from cepheid.testing import list_rows
 
 
@@ -55,3 +56,33 @@ def test_durations_are_summed_and_averaged() -> None:
     assert [aggregate(function, waits) for function in ("SUM", "AVG")] == [
         aggregate("MAX", pa.array([seconds], pa.duration("s"))) for seconds in (9, 3)
     ]
+
+
+PIECES = pa.concat_tables([pa.table({"k": [n % 2], "v": pa.array([n or None], pa.int64())}) for n in range(40)])
+
+
+@pytest.mark.parametrize("dialect", [None, "trino", "flink", "duckdb", "spark"])
+def test_first_and_last_of_a_group_are_not_just_any_value(dialect: str | None) -> None:
+    query = "SELECT k, first(v) AS f, last(v) AS l FROM t GROUP BY k ORDER BY k"
+    assert list_rows(cep.sql(query, t=PIECES, dialect=dialect)) == [(0, None, 38), (1, 1, 39)]
+    with pytest.warns((RowsAtTheEndWarning, cep.UnboundedStateWarning)):
+        opened = cep.open(query, t=PIECES.schema, dialect=dialect)
+    rows = [opened.push(t=PIECES.slice(n, 7)) for n in range(0, 40, 7)]
+    assert list_rows(pa.concat_tables([*rows, opened.finish()])) == [(0, None, 38), (1, 1, 39)]
+
+
+@pytest.mark.parametrize(
+    ("called", "expected"),
+    [
+        ("array_agg(v)", (None, *range(1, 40))),
+        ("string_agg(CAST(v AS VARCHAR), ',')", ",".join(map(str, range(1, 40)))),
+        ("array_agg(v) FILTER (WHERE v > 30)", tuple(range(31, 40))),
+        ("last(v)", 39),
+    ],
+)
+def test_what_is_gathered_is_in_the_order_of_the_table_whatever_its_pieces(called: str, expected: object) -> None:
+    for _ in range(20):
+        assert list_rows(cep.sql(f"SELECT {called} AS found FROM t", t=PIECES)) == [(expected,)]
+        assert list_rows(cep.sql(f"SELECT {called} AS found FROM (SELECT v FROM t) GROUP BY ()", t=PIECES)) == [
+            (expected,)
+        ]

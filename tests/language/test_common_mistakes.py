@@ -155,7 +155,13 @@ QUERIES: list[tuple[str, str, str | None, str]] = [
         'did you mean "minutes"? Known: microseconds,',
     ),
     (
-        mr("ORDER BY ts PATTERN (a b) WITHIN INTERVAL '1:30' MINUTE TO SECOND"),
+        mr("ORDER BY ts PATTERN (a b) WITHIN INTERVAL '1:30' HOUR TO SECOND"),
+        "syntax",
+        "'1:30' HOUR TO SECOND",
+        "write for example INTERVAL '1 02:30:00' DAY TO SECOND",
+    ),
+    (
+        mr("ORDER BY ts PATTERN (a b) WITHIN INTERVAL '1:30'"),
         "syntax",
         "'1:30'",
         "write for example INTERVAL '10' SECOND, or",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pickle
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -57,6 +57,24 @@ def test_division_finds_its_types_through_queries_and_patterns(query: str) -> No
     rows = run(query, "flink", event_time={"s": "ts"})
     assert rows
     assert all(row["x"] == int(row["x"]) and not isinstance(row["x"], float) for row in rows)
+
+
+HALF = "MATCH_RECOGNIZE (ORDER BY ts MEASURES a.v / 2 AS w, a.ts AS ts PATTERN (a) DEFINE a AS a.v = 7)"
+
+
+@pytest.mark.parametrize("dialect", ["trino", "flink", "risingwave"])
+@pytest.mark.parametrize(
+    "query",
+    [
+        f"SELECT w / 2 AS x FROM s {HALF}",
+        f"WITH r AS (SELECT w FROM s {HALF}) SELECT w / 2 AS x FROM r",
+        f"WITH r AS (SELECT ts, 2 * v / 2 AS v FROM s) SELECT w / 2 AS x FROM r {HALF}",
+        (f"SELECT 2 * y / 2 AS x FROM (SELECT * FROM s {HALF}) "
+        "MATCH_RECOGNIZE (ORDER BY ts MEASURES b.w / 2 AS y PATTERN (b))"),
+    ],
+)  # fmt: skip
+def test_what_divides_a_measure_knows_that_it_was_divided(dialect: Any, query: str) -> None:
+    assert run(query, dialect) == [{"x": 1}]
 
 
 def test_division_by_zero_is_null() -> None:
@@ -226,6 +244,42 @@ def test_two_outputs_of_one_name_get_numbers_in_flink() -> None:
     assert list(run(query, "flink")[0]) == ["v", "v0", "v00"]
 
 
+WINDOW = "TABLE(TUMBLE(TABLE s, DESCRIPTOR(ts), INTERVAL '10' SECOND))"
+
+
+@pytest.mark.filterwarnings("ignore::cepheid.errors.UnboundedStateWarning")
+@pytest.mark.parametrize(
+    ("query", "rows"),
+    [
+        (f"SELECT FIRST_VALUE(s), LAST_VALUE(t) FROM {WINDOW} GROUP BY window_start, window_end", [("a/b", "z")]),
+        (f"SELECT LAST_VALUE(t) FILTER (WHERE t < 'z') FROM {WINDOW} GROUP BY window_start, window_end", [("y",)]),
+        ("SELECT FIRST_VALUE(t) || LAST_VALUE(t) FROM s", [("yz",)]),
+        ("SELECT k, LAST_VALUE(t) FROM s GROUP BY k ORDER BY k", [(1, None), (2, "z")]),
+        ("SELECT LAST_VALUE(t) OVER (ORDER BY ts) FROM s", [(None,), (None,), ("y",), ("z",), ("z",), ("z",)]),
+        ("SELECT FIRST_VALUE(t) OVER (ORDER BY ts ROWS 1 PRECEDING) FROM s",
+         [(None,), (None,), ("y",), ("y",), ("z",), (None,)]),
+    ],
+)  # fmt: skip
+def test_the_ends_of_groups_and_frames_are_not_null_in_flink(query: str, rows: list[tuple[object, ...]]) -> None:
+    table = TABLE.append_column("t", pa.array([None, None, "y", "z", None, None], pa.string()))
+    assert [tuple(row.values()) for row in cep.sql(query, s=table, dialect="flink").to_pylist()] == rows
+    opened = cep.open(query, s=table.schema, dialect="flink", event_time={"s": "ts"}, emit="changes")
+    there: list[tuple[object, ...]] = []
+    for told in (*(opened.push(s=table.slice(row, 1)) for row in range(6)), opened.finish()):
+        for change, _, _, *row in (tuple(each.values()) for each in told.to_pylist()):
+            there.append(tuple(row)) if change == "insert" else there.remove(tuple(row))
+    assert sorted(there, key=str) == sorted(rows, key=str)
+
+
+def test_arguments_of_window_functions_may_have_quoted_names() -> None:
+    arguments = (
+        "DATA => TABLE s, TIMECOL => DESCRIPTOR(ts), `SIZE` => INTERVAL '4' SECOND, `OFFSET` => INTERVAL '1' SECOND"
+    )
+    query = f"SELECT v, window_start FROM TABLE(TUMBLE({arguments})) WHERE v > 3 ORDER BY v"
+    starts = {row["v"]: (row["window_start"] - BEGIN).total_seconds() for row in run(query, "flink")}
+    assert starts == {4: 1, 7: 1, 9: 5}
+
+
 def test_a_text_keeps_its_dialect() -> None:
     text = WrittenText("SELECT 1", "flink")
     assert dialect_of(pickle.loads(pickle.dumps(text))) == "flink"
@@ -268,3 +322,31 @@ def test_an_application_names_its_dialects_and_times(tmp_path: Path) -> None:
     assert '{"x": 3}' in found.stdout
     assert '{"x": 3.5}' in found.stdout
     assert "2026-03-08T10:00:00" in found.stdout.replace(" 10", "T10")
+
+
+# --- names in WITH ---------------------------------------------------------------------------------------
+@pytest.mark.parametrize("dialect", ["trino", "flink", "risingwave"])
+@pytest.mark.parametrize(
+    ("query", "rows"),
+    [
+        ("WITH s AS (SELECT ts, v / 2 AS v FROM s) SELECT v / 2 AS h FROM s WHERE v > 1", [(1,), (1,), (2,)]),
+        ("WITH u AS (SELECT * FROM s), s AS (SELECT v / 2 AS v FROM u) SELECT v / 2 AS h FROM s WHERE v > 3", [(2,)]),
+        (("WITH s AS (SELECT ts, v / 2 AS v FROM s) SELECT sum(v / 2) AS h FROM TABLE(TUMBLE(TABLE s, DESCRIPTOR(ts), "
+         "INTERVAL '10' SECOND)) GROUP BY window_start, window_end"), [(4,)]),
+        (("WITH s AS (SELECT ts, v / 2 AS v FROM s) SELECT * FROM s MATCH_RECOGNIZE (ORDER BY ts MEASURES a.v / 2 AS h "
+         "PATTERN (a) DEFINE a AS a.v > 3)"), [(2,)]),
+        (("WITH s AS (SELECT * FROM s MATCH_RECOGNIZE (ORDER BY ts MEASURES a.v / 2 AS w PATTERN (a) "
+         "DEFINE a AS a.v > 7)) SELECT w / 3 AS h FROM s"), [(1,)]),
+        (("WITH s AS (SELECT *, PROCTIME() AS p FROM s) SELECT count(*) AS h FROM TABLE(TUMBLE(TABLE s, DESCRIPTOR(p), "
+         "INTERVAL '10' SECOND)) GROUP BY window_start, window_end"), [(6,)]),
+    ],
+)  # fmt: skip
+def test_a_part_of_with_may_have_the_name_of_the_table_that_it_reads(
+    dialect: Any, query: str, rows: list[tuple[int, ...]]
+) -> None:
+    clock = cep.ManualClock(datetime(2026, 3, 8, tzinfo=UTC))
+    given = {"dialect": dialect, "event_time": {"s": "ts"}, "clock": clock}
+    assert [tuple(row.values()) for row in cep.sql(query, s=TABLE, **given).to_pylist()] == rows
+    opened = cep.open(query, s=TABLE.schema, **given)
+    told = pa.concat_tables([opened.push(s=TABLE.slice(0, 4)), opened.push(s=TABLE.slice(4)), opened.finish()])
+    assert [tuple(row.values()) for row in told.to_pylist()] == rows

@@ -54,6 +54,11 @@ BOTH: list[tuple[str, str, list[tuple[Any, ...]]]] = [
     ),
     (
         "flink",
+        f"SELECT window_start, LISTAGG(item, '-') AS p FROM {TEN} GROUP BY window_start, window_end",
+        [(at(0), "C-A-D"), (at(10), "B-E-F")],
+    ),
+    (
+        "flink",
         "SELECT item FROM bids WHERE at > TIMESTAMP '2020-04-15 12:00:00' + INTERVAL '16:30' MINUTE TO SECOND",
         [("F",)],
     ),
@@ -141,8 +146,8 @@ def test_a_table_as_it_is_now_in_risingwave() -> None:
         ("risingwave", "SELECT item FROM bids EMIT ON UPDATE", "syntax", "EMIT ON", 'emit="changes"'),
         ("spark", "SELECT window(at, '10 minutes', '5 minutes') AS w FROM bids", "not-supported-yet",
          "window(at, '10 minutes', '5 minutes'", "GROUP BY"),
-        ("flink", f"SELECT LISTAGG(item) AS l FROM {TEN} GROUP BY window_start, window_end", "not-supported-yet",
-         "item", "array_agg"),
+        ("flink", f"SELECT LISTAGG(DISTINCT item) AS l FROM {TEN} GROUP BY window_start, window_end",
+         "not-supported-yet", "item", "without DISTINCT"),
         ("trino", "SELECT at + INTERVAL '1:x' HOUR TO MINUTE AS t FROM bids", "syntax", "'1:x'", "DAY TO SECOND"),
         ("flink", "SELECT at + INTERVAL '5' SECOND TO HOUR AS t FROM bids", "syntax", "'5'", "DAY TO SECOND"),
     ],

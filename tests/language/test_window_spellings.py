@@ -297,3 +297,16 @@ def test_what_is_wrong_is_told_with_a_hint(query: str, told: str) -> None:
     with pytest.raises(cep.CepheidError, match=told) as found:
         cep.sql(query, s=TABLE, event_time={"s": "ts"})
     assert found.value.hint
+
+
+def test_columns_named_behind_a_part_of_with_are_streams_as_well() -> None:
+    query = (
+        "WITH u (a, at) AS (SELECT k, ts FROM s WHERE v > 3) SELECT a, count(*) AS n "
+        "FROM TABLE(TUMBLE(TABLE u, DESCRIPTOR(at), INTERVAL '10' SECOND)) GROUP BY a, window_start, window_end"
+    )
+    named = {"dialect": "flink", "event_time": {"s": "ts"}}
+    whole = cep.sql(query, s=TABLE, **named)  # type: ignore[arg-type]
+    opened = cep.open(query, s=TABLE.schema, **named)  # type: ignore[arg-type]
+    told = pa.concat_tables([*(opened.push(s=TABLE.slice(row, 9)) for row in range(0, 40, 9)), opened.finish()])
+    assert sorted(map(str, told.to_pylist())) == sorted(map(str, whole.to_pylist()))
+    assert whole.column("n").to_pylist()

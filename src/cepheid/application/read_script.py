@@ -92,6 +92,7 @@ class _Script:
                     self._set(statement)
                 case CreateTable():
                     self.tables[statement.name.lower()] = statement
+                    self._compute(statement)
                 case CreateView():
                     self.views[statement.name.lower()] = statement
                 case InsertInto():
@@ -100,7 +101,7 @@ class _Script:
             raise InvalidInput(f'the script "{self.path}" has no query', hint="add INSERT INTO ... SELECT, or SELECT")
         queries = dict(self._read_queries())
         written = {insert.target.lower() for insert in self.inserts if insert.target is not None}
-        read = {name: table for name, table in self.tables.items() if name not in written or self._reads(name)}
+        read = {name: table for name, table in self.tables.items() if self._reads(name)}
         for name in written & set(read):
             hint = "write to one table and read from another"
             raise NotSupportedYet(f'"{name}", which is read and written,', span=self.tables[name].span, hint=hint)
@@ -143,6 +144,23 @@ class _Script:
     def _host(self) -> HostName:
         return self.settings.get("host", "embedded")  # type: ignore[return-value]
 
+    def _compute(self, table: CreateTable) -> None:
+        """Columns that are computed: a view of the table's name stands in front of it."""
+        if not any(column.computed for column in table.columns):
+            return
+        quote = self._quote()
+        outputs = ", ".join(
+            f"{quote}{column.name}{quote}"
+            if column.computed is None
+            else f"{column.computed} AS {quote}{column.name}{quote}"
+            for column in table.columns
+        )
+        query = f"SELECT {outputs} FROM {quote}{table.name}{quote}"
+        self.views[table.name.lower()] = CreateView(table.name, query, table.span, None)
+
+    def _quote(self) -> str:
+        return "`" if (self._dialect() or self._find_dialect()) == "spark" else '"'
+
     # --- queries -----------------------------------------------------------------------------------------
     def _read_queries(self) -> list[tuple[str, ApplicationQuery]]:
         found: list[tuple[str, ApplicationQuery]] = []
@@ -160,10 +178,19 @@ class _Script:
                 sink=self._find_sink(insert),
                 script=ScriptPlaces(str(self.path), self.text, pieces),
             )
-            columns = self.tables[insert.target.lower()].columns if insert.target is not None else ()
+            columns = self._list_columns(insert)
             rows = pa.schema([(column.name, _read_type(column)) for column in columns]) if columns else None
             found.append((name, replace(query, rows=rows)))
         return found
+
+    def _list_columns(self, insert: InsertInto) -> tuple[ScriptColumn, ...]:
+        columns = self.tables[insert.target.lower()].columns if insert.target is not None else ()
+        columns = tuple(column for column in columns if column.computed is None)
+        named = [name.lower() for name in insert.columns]
+        if named and named != [column.name.lower() for column in columns]:
+            hint = f"name all, in the order of the table: {', '.join(column.name for column in columns)}"
+            raise NotSupportedYet("these columns behind INSERT INTO", span=insert.span, hint=hint)
+        return columns
 
     def _find_sink(self, insert: InsertInto) -> str | None:
         if insert.target is None:
@@ -183,9 +210,11 @@ class _Script:
             return insert.query, ((0, len(insert.query), insert.start),)
         written, pieces = "WITH ", []
         for number, view in enumerate(used.values()):
-            quote = "`" if self._dialect() == "spark" else '"'
-            written += f"{', ' if number else ''}{quote}{view.name}{quote} AS ("
-            pieces.append((len(written), len(view.query), view.start))
+            quote = self._quote()
+            columns = ", ".join(f"{quote}{name}{quote}" for name in view.columns)
+            written += f"{', ' if number else ''}{quote}{view.name}{quote} {f'({columns}) ' if columns else ''}AS ("
+            if view.start is not None:
+                pieces.append((len(written), len(view.query), view.start))
             written += f"{view.query}{LINE_END})"
         head = re.match(r"\s*WITH\s", insert.query, re.IGNORECASE)
         written += ", " if head else " "
@@ -197,6 +226,8 @@ class _Script:
         for name, view in self.views.items():
             if name in used or not _names(query, name):
                 continue
+            if name in above and (view.start is None or not _reads_from(query, name)):
+                continue  # the table in front of which it stands, or a column of its name
             if name in above:
                 raise InvalidQuery(
                     f'the view "{view.name}" reads itself', span=view.span, hint="leave it out of itself"
@@ -220,8 +251,9 @@ class _Script:
         )
 
     def _read_schema(self, table: CreateTable) -> pa.Schema:
-        if table.columns:
-            return pa.schema([(column.name, _read_type(column)) for column in table.columns])
+        columns = [column for column in table.columns if column.computed is None]
+        if columns:
+            return pa.schema([(column.name, _read_type(column)) for column in columns])
         return self.endpoints.read_source_schema(self._path(table), table.name, self.path.parent, self._host())
 
     def _path(self, table: CreateTable) -> str:
@@ -252,11 +284,18 @@ class _Script:
 
 
 def _names(query: str, name: str) -> bool:
-    return re.search(rf"(?<![\w.]){re.escape(name)}(?!\w)", query, re.IGNORECASE) is not None
+    """May it be the name of a table there?  In front of a dot it is that of a column, or of an item of FROM."""
+    return re.search(rf"(?<![\w.]){re.escape(name)}(?![\w`\"]*\s*\.)(?!\w)", query, re.IGNORECASE) is not None
+
+
+def _reads_from(query: str, name: str) -> bool:
+    return re.search(rf"\b(?:FROM|JOIN|TABLE)\s+[`\"]?{re.escape(name)}(?!\w)", query, re.IGNORECASE) is not None
 
 
 def _read_type(column: ScriptColumn) -> pa.DataType:
     """A type as Flink, Trino or PostgreSQL write it."""
+    if column.fields:
+        return pa.struct([(field.name, _read_type(field)) for field in column.fields])
     if (found := _DECIMAL.match(column.type)) is not None:
         return pa.decimal128(int(found[1] or 38), int(found[2] or 0))
     if (found := _ARRAY.match(column.type)) is not None:

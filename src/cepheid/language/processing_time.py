@@ -12,6 +12,7 @@ compute and filter; and as ORDER BY of what stands over these.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -59,6 +60,7 @@ class _Rewriter:
             for tree in (self._relation, *self._sources.values())
             for cte in tree.find_all(exp.CTE)
         }
+        self._followed: frozenset[str] = frozenset()  # parts of WITH whose names mean other tables where we are
 
     def _name_present(self, item: exp.Table) -> None:
         """FOR SYSTEM_TIME AS OF a column that is PROCTIME() means now, whatever the column is called."""
@@ -72,15 +74,38 @@ class _Rewriter:
 
     def _find_output(self, item: exp.Expr, name: str) -> exp.Expr | None:
         """What a column of a subquery is made of, through those that only pass it on."""
-        query = self._ctes[item.name.lower()].this if item.name.lower() in self._ctes else item.this
+        cte = self._find_cte(item)
+        query = item.this if cte is None else cte.this
         if not isinstance(query, exp.Select):
             return None
         named = (each.unalias() for each in query.expressions if each.alias_or_name.lower() == name.lower())
         output = next(named, None)
         inner = query.args["from_"].this if query.args.get("from_") is not None else None
         if inner is not None and (output is None or isinstance(output, exp.Column)):
-            return self._find_output(inner, name if output is None else output.name)
+            with self._follow(cte):
+                return self._find_output(inner, name if output is None else output.name)
         return output
+
+    def _find_cte(self, item: exp.Expr) -> exp.CTE | None:
+        """The part of WITH that is meant; in such a part its own name is another table."""
+        name = item.name.lower() if isinstance(item, exp.Table) else ""
+        if name not in self._ctes or name in self._followed:
+            return None
+        above = item.find_ancestor(exp.CTE)
+        while above is not None:
+            if above.alias.lower() == name:
+                return None
+            above = above.find_ancestor(exp.CTE)
+        return self._ctes[name]
+
+    @contextmanager
+    def _follow(self, cte: exp.CTE | None) -> Iterator[None]:
+        before = self._followed
+        self._followed = before if cte is None else before | {cte.alias.lower()}
+        try:
+            yield
+        finally:
+            self._followed = before
 
     def rewrite(self) -> ParsedQuery:
         holder = exp.Tuple(expressions=[self._relation, *(each for each in self._sources.values())])
@@ -115,6 +140,8 @@ class _Rewriter:
 
     def _rewrite_sequence(self, clause: SequenceClause) -> SequenceClause:
         def stamp(term: SequenceTerm) -> SequenceTerm:
+            if term.stream.text.lower() in self._ctes:
+                raise _refuse_stream(term.stream.text, term.stream.span)
             return replace(term, stream=replace(term.stream, text=self._stamp_name(term.stream.text, term.stream.span)))
 
         items = change_terms(clause.items, stamp)
@@ -135,9 +162,10 @@ class _Rewriter:
     def _expose(self, item: exp.Expr, span: Span | None) -> exp.Expr:
         """What stands in FROM, with the stamps."""
         if isinstance(item, exp.Table):
-            cte = self._ctes.get(item.name.lower())
+            cte = self._find_cte(item)
             if cte is not None:
-                body = self._expose_query(cte.this.copy(), span)
+                with self._follow(cte):
+                    body = self._expose_query(cte.this.copy(), span)
                 return exp.Subquery(this=body, alias=exp.TableAlias(this=exp.to_identifier(item.alias_or_name)))
             table = exp.Table(this=exp.to_identifier(self._stamp_name(item.name, span), quoted=True))
             table.set("alias", exp.TableAlias(this=exp.to_identifier(item.alias_or_name, quoted=True)))
@@ -166,29 +194,31 @@ class _Rewriter:
 
     def _stamp_name(self, written: str, span: Span | None) -> str:
         name, schema = self._schemas.get(written.lower(), (None, None))
-        if name is None or schema is None or name in self._unstamped or written.lower() in self._ctes:
-            raise _refuse(f'PROCTIME() of "{written}", which is no stream of events', span)
+        if name is None or schema is None or name in self._unstamped:
+            raise _refuse_stream(written, span)
         if STAMP in schema.names:
             raise _refuse(f'PROCTIME() of "{written}", which has a column "{STAMP}" of its own', span)
         return stamped_name(name)
 
     def _list_columns(self, item: exp.Expr, span: Span | None) -> list[str]:
         """What * means over an item."""
-        if isinstance(item, exp.Table) and item.name.lower() not in self._ctes:
+        cte = self._find_cte(item)
+        if isinstance(item, exp.Table) and cte is None:
             known = self._schemas.get(item.name.lower())
             return [] if known is None else known[1].names
-        query = self._ctes[item.name.lower()].this if isinstance(item, exp.Table) else item.this
+        query = item.this if cte is None else cte.this
         while isinstance(query, exp.Union):
             query = query.left.unnest()
         if not isinstance(query, exp.Select) or query.args.get("from_") is None:
             raise _refuse("PROCTIME() over this", span)
         inner = query.args["from_"].this
-        return [
-            name
-            for output in query.expressions
-            for name in (self._list_columns(inner, span) if output.is_star else [output.alias_or_name])
-            if name != STAMP
-        ]
+        with self._follow(cte):
+            return [
+                name
+                for output in query.expressions
+                for name in (self._list_columns(inner, span) if output.is_star else [output.alias_or_name])
+                if name != STAMP
+            ]
 
 
 def _list_beside(select: exp.Select) -> list[exp.Expr]:
@@ -235,3 +265,7 @@ def _spell_out_stars(select: exp.Select, names: list[str]) -> None:
 
 def _refuse(what: str, span: Span | None) -> NotSupportedYet:
     return NotSupportedYet(what, span=span, hint=HINT)
+
+
+def _refuse_stream(written: str, span: Span | None) -> NotSupportedYet:
+    return _refuse(f'PROCTIME() of "{written}", which is no stream of events', span)

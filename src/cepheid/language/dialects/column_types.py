@@ -66,7 +66,7 @@ class ColumnTypes:
         variable = column.table.partition("[")[0].lower()
         for term in clause.terms:
             if term.variable.text.lower() == variable:
-                return self.columns_named(term.stream.text).get(column.name.lower())
+                return self.columns_named(term.stream.text, self.place_of(clause)).get(column.name.lower())
         return None
 
     def find_in(self, select: exp.Select, column: exp.Column) -> pa.DataType | None:
@@ -114,13 +114,20 @@ class ColumnTypes:
                 del self.known[id(node)]
         return self.known[id(node)][1] or {}
 
-    def columns_named(self, name: str, at: exp.Expr | None = None) -> Columns:
-        for tree in self.inner_queries():
-            for cte in tree.find_all(exp.CTE):
-                if cte.alias.lower() == name.lower() and not (at is not None and _is_within(at, cte)):
-                    return _rename(self.outputs_of(cte.this), cte)
+    def columns_named(self, name: str, at: exp.Expr | None) -> Columns:
+        """at: where the name stands."""
+        while at is not None:
+            cte = _find_visible(name.lower(), at)
+            if cte is not None:
+                return _rename(self.outputs_of(cte.this), cte)
+            at = next((self.place_of(each) for each in self.clauses.values() if _input_of(each) is at.root()), None)
         schema = self.streams.get(name.lower(), pa.schema([]))
         return {column.name.lower(): column.type for column in schema}
+
+    def place_of(self, clause: EventClause) -> exp.Expr | None:
+        """Where the clause stands."""
+        tables = (table for tree in self.inner_queries() for table in tree.find_all(exp.Table))
+        return next((table for table in tables if table.name == clause.placeholder), None)
 
     def columns_made(self, clause: EventClause) -> Columns:
         """In the order in which they come out."""
@@ -261,15 +268,25 @@ def _find_field(kind: pa.DataType | None, name: str) -> pa.DataType | None:
     return next((field.type for field in kind if field.name.lower() == name), None)
 
 
-def _is_within(node: exp.Expr, cte: exp.CTE) -> bool:
-    """Does it stand in the query of this name, which does not see itself unless it is recursive?"""
-    around = cte.parent
-    if isinstance(around, exp.With) and around.args.get("recursive"):
-        return False
-    parent = node.parent
-    while parent is not None and parent is not cte:
-        parent = parent.parent
-    return parent is cte
+def _input_of(clause: EventClause) -> exp.Expr | None:
+    return None if isinstance(clause, SequenceClause) else clause.source
+
+
+def _find_visible(name: str, at: exp.Expr) -> exp.CTE | None:
+    """The part of a WITH around a place that the name means: one before the part that the place is in, or, if WITH is
+    recursive, that part."""
+    node: exp.Expr | None = at
+    while node is not None:
+        inside = node if isinstance(node, exp.CTE) else None
+        named = inside.parent if inside is not None else node.args.get("with_")
+        if isinstance(named, exp.With):
+            for cte in named.expressions:
+                if cte is inside and not named.args.get("recursive"):
+                    break
+                if cte.alias.lower() == name:
+                    return cte
+        node = named.parent and named.parent.parent if inside is not None and named is not None else node.parent
+    return None
 
 
 def _items_in_order(select: exp.Select) -> list[exp.Expr]:

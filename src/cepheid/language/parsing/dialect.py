@@ -20,6 +20,7 @@ from sqlglot import Token, TokenType, exp
 from sqlglot.dialects.dialect import DialectType
 from sqlglot.dialects.spark import Spark
 from sqlglot.dialects.trino import Trino
+from sqlglot.generators.trino import TrinoGenerator
 from sqlglot.parser import Parser
 from sqlglot.parsers.spark import SparkParser
 from sqlglot.parsers.trino import TrinoParser
@@ -250,10 +251,18 @@ class TrinoTextParser(TrinoParser):
         return super()._parse_types(check_func, schema, allow_identifiers, with_collation)
 
 
+class TrinoTextGenerator(TrinoGenerator):
+    # Trino has no aggregates of these names, for which sqlglot would write ARBITRARY; hosts have them
+    TRANSFORMS: ClassVar = {
+        kind: write for kind, write in TrinoGenerator.TRANSFORMS.items() if kind not in (exp.First, exp.Last)
+    }
+
+
 class TrinoText(Trino):
     """Trino's SQL as it is written between our own parts."""
 
     Parser = TrinoTextParser
+    Generator = TrinoTextGenerator
 
 
 class TrinoCepheidParser(CepheidParser, TrinoTextParser):

@@ -2,6 +2,7 @@
 
     WITHIN INTERVAL '10' SECOND     WITHIN INTERVAL '1.5' MINUTE     WITHIN INTERVAL 10 SECONDS
     WITHIN INTERVAL '2 hours'       WITHIN 5 s                       WITHIN 100 ms       WITHIN 10 (of a number)
+    WITHIN INTERVAL '1 02:30' DAY TO MINUTE
 
 Negative and zero durations are read as written: whether they make sense is the binder's question.
 """
@@ -77,6 +78,12 @@ def read_duration(reader: TokenReader) -> timedelta:
     written = reader.take_text(TokenType.STRING, TokenType.NUMBER)
     if written is None:
         reader.refuse_next("an interval", hint=HINT)
+    if reader.word_behind() == "TO":
+        first = reader.read_name("a unit of time", hint=SPAN_HINT).text
+        reader.take_words("TO")
+        last = reader.read_name("a unit of time", hint=SPAN_HINT).text
+        amount, unit = add_up_span(f"-{written}" if minus else written, first, last, reader.span_from(start))
+        return scale_unit(amount, unit, reader.span_from(start))
     amount, unit = split_amount(written, reader.span_from(start))
     unit = unit or reader.read_name("a unit of time", hint=HINT).text
     return scale_unit(f"-{amount}" if minus else amount, unit, reader.span_from(start))
@@ -101,8 +108,14 @@ def fold_span(node: exp.Expr | None) -> exp.Expr | None:
     span = node.args.get("unit") if isinstance(node, exp.Interval) else None
     if node is None or not isinstance(span, exp.IntervalSpan) or not isinstance(node.this, exp.Literal):
         return node
-    first, last = span.this.name.upper().removesuffix("S"), span.expression.name.upper().removesuffix("S")
-    written, place = node.this.name.strip(), span_near(node)
+    amount, unit = add_up_span(node.this.name, span.this.name, span.expression.name, span_near(node))
+    return exp.Interval(this=exp.Literal.string(amount), unit=exp.Var(this=unit))
+
+
+def add_up_span(text: str, first: str, last: str, place: Span | None) -> tuple[str, str]:
+    """'1:30' from HOUR to MINUTE: so many of one unit, and that unit."""
+    first, last = first.upper().removesuffix("S"), last.upper().removesuffix("S")
+    written = text.strip()
     sign, written = (-1, written[1:]) if written.startswith("-") else (1, written.removeprefix("+"))
     numbers = re.split(r"-" if first == "YEAR" else r"[ :]", written)
     names = ("YEAR", "MONTH") if first == "YEAR" else SPAN_UNITS
@@ -112,14 +125,14 @@ def fold_span(node: exp.Expr | None) -> exp.Expr | None:
         or len(numbers) != len(wanted)
         or not all(re.fullmatch(r"\d+(\.\d*)?", each) for each in numbers)
     ):
-        raise SyntaxProblem(f'"{node.this.name}" is no interval {first} TO {last}', span=place, hint=SPAN_HINT)
+        raise SyntaxProblem(f'"{text}" is no interval {first} TO {last}', span=place, hint=SPAN_HINT)
     if first == "YEAR":
         amount, unit = Decimal(numbers[0]) * 12 + Decimal(numbers[1]), "MONTH"
     else:
         lengths = {"DAY": 86400, "HOUR": 3600, "MINUTE": 60, "SECOND": 1}
         amount = sum((Decimal(each) * lengths[name] for each, name in zip(numbers, wanted, strict=True)), Decimal(0))
         unit = "SECOND"
-    return exp.Interval(this=exp.Literal.string(str(sign * amount)), unit=exp.Var(this=unit))
+    return str(sign * amount), unit
 
 
 def split_amount(written: str, span: Span | None) -> tuple[str, str]:

@@ -35,6 +35,7 @@ from cepheid.language.parsing.element_tokens import join_elements
 from cepheid.language.parsing.flink_spellings import spell_flink
 from cepheid.language.parsing.function_words import free_function_words
 from cepheid.language.parsing.lift_windows import lift_windows
+from cepheid.language.parsing.named_parts import name_outputs
 from cepheid.language.parsing.nesting import limit_depth, too_deep
 from cepheid.language.parsing.odd_characters import check_characters
 from cepheid.language.parsing.places import span_of
@@ -91,6 +92,7 @@ def parse_query(text: str, dialect: DialectName = "trino") -> ParsedQuery:
         relation = parse_relation(text, dialect, written)
         if written == "flink":
             spell_flink(relation)
+        name_outputs(relation)
         names = FreeNames(name_freely("_cep", text), name_freely("_over", text), dialect == "spark")
         parsed = ParsedQuery(text, relation, tuple(take_out_clauses(relation, names)), dialect)
         if written in FOREIGN:

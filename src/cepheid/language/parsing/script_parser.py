@@ -25,14 +25,20 @@ from cepheid.settings import WrittenDialect
 WITH_HINT = "write WITH ('path' = 'feed.parquet')"
 KNOWN_HINT = "there are CREATE TABLE, CREATE VIEW, INSERT INTO, SELECT, EXECUTE STATEMENT SET and SET 'dialect' = '...'"
 STARTS = ("CREATE", "INSERT", "SELECT", "EXECUTE", "WITH", "SET")
+QUERY_STARTS = ("SELECT", "WITH", "VALUES", "FROM", "(", "ISTREAM", "DSTREAM", "RSTREAM")
+OF_TYPES = ("ROW", "STRUCT", "ARRAY", "MAP", "MULTISET")
 CONSTRAINTS = ("PRIMARY", "CONSTRAINT", "UNIQUE", "FOREIGN", "CHECK")
 
 
 @dataclass(frozen=True, slots=True)
 class ScriptColumn:
+    """computed: the expression behind AS, as it is written; fields: of ROW<...>."""
+
     name: str
     type: str  # as it is written, in capitals, without spaces
     span: Span
+    computed: str | None = None
+    fields: tuple[ScriptColumn, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,22 +55,25 @@ class CreateTable:
 
 @dataclass(frozen=True, slots=True)
 class CreateView:
-    """start: where its query begins in the script."""
+    """start: where its query begins in the script; None: it is not written there.  columns: names in parentheses."""
 
     name: str
     query: str
     span: Span
-    start: int
+    start: int | None
+    columns: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class InsertInto:
-    """target: None where a query stands alone, whose rows are shown.  start: where the query begins in the script."""
+    """target: None where a query stands alone, whose rows are shown.  start: where the query begins in the script.
+    columns: those in parentheses behind the target."""
 
     target: str | None
     query: str
     span: Span
     start: int
+    columns: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,12 +183,11 @@ class _Reader:
         if self.take("INSERT"):
             self.expect("INTO", "write INSERT INTO t SELECT ...; rows are added, never replaced")
             target = self.name()
-            if self.word == "(":
-                raise NotSupportedYet("columns behind INSERT INTO", span=self.span, hint="select them in their order")
-            return InsertInto(target, self.rest(), self.span, self.start)
+            columns = self.read_names() if self.word == "(" and self.word_behind() not in QUERY_STARTS else ()
+            return InsertInto(target, self.rest(), self.span, self.start, columns)
         if self.take("SET"):
             return self.read_set()
-        if self.word in ("SELECT", "WITH", "VALUES", "FROM", "(", "ISTREAM", "DSTREAM", "RSTREAM"):
+        if self.word in QUERY_STARTS:
             return InsertInto(None, self.rest(), self.span, self.start)
         first = self.tokens[0]
         if get_close_matches(first.text.upper(), STARTS, cutoff=0.75):
@@ -203,8 +211,11 @@ class _Reader:
         self.take("IF", "NOT", "EXISTS")
         name = self.name()
         if kind == "VIEW":
+            columns = self.read_names() if self.word == "(" else ()
+            if self.take("COMMENT"):
+                self.place += 1
             self.expect("AS", "write CREATE VIEW v AS SELECT ...")
-            return CreateView(name, self.rest(), self.span, self.start)
+            return CreateView(name, self.rest(), self.span, self.start, columns)
         if kind == "SINK":
             raise NotSupportedYet("CREATE SINK", span=self.span, hint="write CREATE TABLE ... WITH and INSERT INTO")
         return self.read_table(name)
@@ -218,28 +229,48 @@ class _Reader:
                 if first == "WATERMARK":
                     time, lateness = _read_watermark(item)
                 elif first not in CONSTRAINTS:
-                    columns.append(_read_column(item))
+                    columns.append(_read_column(item, self.text))
+            computed = [column.name.lower() for column in columns if column.computed is not None]
+            if time is not None and time.lower() in computed:
+                hint = "declare it as TIMESTAMP(3): times are read as they are"
+                raise NotSupportedYet(f'the time "{time}", which is computed,', span=self.span, hint=hint)
         options: dict[str, str] = {}
         while self.place < len(self.tokens):
             if self.take("WITH"):
                 options = self.read_options()
             elif self.take("COMMENT"):
                 self.place += 1
+            elif self.word.startswith("PARTITIONED"):
+                hint = "leave it out: the rows of a query go to one place"
+                raise NotSupportedYet("PARTITIONED BY in a script", span=self.span, hint=hint)
             else:
                 self.refuse("expected WITH", WITH_HINT)
         return CreateTable(name, tuple(columns), options, self.span, time, lateness)
 
+    def word_behind(self) -> str:
+        """The word behind the next one."""
+        return self.tokens[self.place + 1].text.upper() if self.place + 1 < len(self.tokens) else ""
+
+    def read_names(self) -> tuple[str, ...]:
+        """(a, b)"""
+        self.expect("(", "write the names of columns in parentheses")
+        return tuple(item[0].text for item in self.read_items())
+
     def read_items(self) -> list[list[Token]]:
         """What stands between commas, up to the closing parenthesis."""
         items: list[list[Token]] = [[]]
-        depth = 0
+        depth = types = 0
         while self.place < len(self.tokens):
             token = self.tokens[self.place]
             self.place += 1
             if token.text == ")" and depth == 0:
                 return [item for item in items if item]
-            depth += {"(": 1, "<": 1, ")": -1, ">": -1}.get(token.text, 0)
-            if token.text == "," and depth == 0:
+            depth += {"(": 1, ")": -1}.get(token.text, 0)
+            if token.text == "<":  # else it compares
+                types += bool(items[-1]) and items[-1][-1].text.upper() in OF_TYPES
+            elif token.text == ">":
+                types = max(types - 1, 0)
+            if token.text == "," and depth == types == 0:
                 items.append([])
             else:
                 items[-1].append(token)
@@ -261,17 +292,36 @@ def _span(item: list[Token]) -> Span:
     return Span(item[0].start, item[-1].end + 1)
 
 
-def _read_column(item: list[Token]) -> ScriptColumn:
+def _read_column(item: list[Token], text: str) -> ScriptColumn:
     words = [token.text.upper() for token in item]
-    if "AS" in words[1:2] or "METADATA" in words:
-        hint = "compute it in a view: CREATE VIEW v AS SELECT *, ... FROM t"
-        raise NotSupportedYet(f'the computed column "{item[0].text}"', span=_span(item), hint=hint)
+    if "AS" in words[1:2] and len(item) > 2:
+        return ScriptColumn(item[0].text, "", _span(item), computed=text[item[2].start : item[-1].end + 1])
+    if "METADATA" in words:
+        hint = "leave it out: there is nothing beside the columns of a source"
+        raise NotSupportedYet(f'the column "{item[0].text}" of METADATA', span=_span(item), hint=hint)
+    if words[1:2] in (["ROW"], ["STRUCT"]) and words[2:3] in (["<"], ["("]):
+        return ScriptColumn(item[0].text, "ROW", _span(item), fields=_read_fields(item[3:], text))
     end = len(words)
     for stop in ("NOT", "NULL", "PRIMARY", "COMMENT", "DEFAULT"):
         end = min(end, words.index(stop)) if stop in words[1:] else end
     if end < 2:
         raise SyntaxProblem(f'the column "{item[0].text}" has no type', span=_span(item), hint="write id BIGINT")
     return ScriptColumn(item[0].text, " ".join(words[1:end]).replace(" ", ""), _span(item))
+
+
+def _read_fields(tokens: list[Token], text: str) -> tuple[ScriptColumn, ...]:
+    """What stands between ROW< and its end."""
+    fields: list[list[Token]] = [[]]
+    depth = 0
+    for token in tokens:
+        depth += {"(": 1, "<": 1, ")": -1, ">": -1}.get(token.text, 0)
+        if depth < 0:
+            break
+        if token.text == "," and depth == 0:
+            fields.append([])
+        elif token.text != ":":
+            fields[-1].append(token)
+    return tuple(_read_column(field, text) for field in fields if field)
 
 
 def _read_watermark(item: list[Token]) -> tuple[str, timedelta]:

@@ -165,9 +165,13 @@ class TokenReader(Parser):
         """The kind of the token behind the next one."""
         return self._next.token_type if self._next else None
 
+    def word_behind(self) -> str:
+        """The token behind the next one, in capitals."""
+        return self.quote(self._next).upper() if self._next else ""
+
     def word_after(self, mark: TokenType) -> str:
         """The token behind the next one in capitals, if the next one is of this kind."""
-        return self.quote(self._next).upper() if self.at_mark(mark) and self._next else ""
+        return self.word_behind() if self.at_mark(mark) else ""
 
     def take_mark(self, mark: TokenType) -> bool:
         return self._match(mark)

@@ -89,14 +89,14 @@ class _Arguments:
         names = ["DATA", "TIMECOL", *DURATIONS[self.kind]]
         place = 0
         while True:
-            word = self.reader.next_word
             by_name = self.reader.kind_after() == TokenType.FARROW
+            word = next(token.text.upper() for token, _ in self.reader.look_ahead(0)) if by_name else ""
             if by_name and word not in names:
                 self.reader.refuse_next(f"one of {', '.join(names)}", hint=CALL_HINT)
             if not by_name and place >= len(names):
                 self.reader.refuse(f"{self.kind} has too many arguments", hint=f"it takes {', '.join(names)}")
             if by_name:
-                self.reader.take_words(word)
+                self.reader.read_name("a name", hint=CALL_HINT)
                 self.reader.take_mark(TokenType.FARROW)
             self.read_one(word if by_name else names[place])
             place += 1

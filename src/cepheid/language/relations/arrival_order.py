@@ -1,9 +1,11 @@
-"""OVER over whole tables: rows that ORDER BY does not tell apart are in the order of the table, as on a stream.
+"""OVER and GROUP BY over whole tables: rows that nothing else puts in order are in that of the table, as on a stream.
 
     SELECT lag(v) OVER (ORDER BY ts) FROM s     =>  SELECT lag(v) OVER (ORDER BY ts, _cep_arrival) FROM "s$arrival" AS s
+    SELECT last(v) FROM s GROUP BY k           =>  SELECT last(v ORDER BY _cep_arrival) FROM "s$arrival" AS s GROUP BY k
 
-A SQL engine may put equal rows in any order.  Functions for which equal rows are one (`rank`, frames of RANGE) stay as
-they are; `first_value` and its like read such a frame in that order.  Rows of joins and groups have no order to keep.
+A SQL engine may put equal rows in any order, and reads the pieces of a table in any.  Functions for which equal rows
+are one (`rank`, frames of RANGE) stay as they are; `first_value` and its like read such a frame in that order.  Rows of
+joins and groups have no order to keep.
 """
 
 from __future__ import annotations
@@ -22,6 +24,8 @@ SUFFIX = "$arrival"
 _BY_ROW = (exp.RowNumber, exp.Lag, exp.Lead, exp.Ntile)
 _OF_FRAME = (exp.FirstValue, exp.LastValue, exp.NthValue)
 _RANKS = (exp.Rank, exp.DenseRank, exp.PercentRank, exp.CumeDist)  # whatever their frame is
+_OF_GROUP = (exp.First, exp.Last, exp.ArrayAgg, exp.GroupConcat)
+_GROUPED = {"group", "having"}
 _PARTS = {
     "expressions",
     "from_",
@@ -41,7 +45,7 @@ _PARTS = {
 def keep_arrival(query: Scalar, tables: tuple[str, ...]) -> tuple[Scalar, tuple[str, ...]]:
     """The query, and those of its tables that it reads with their order: as `s$arrival`, with one more column."""
     tree = write_tree(query)
-    if tree.find(exp.Window) is None:
+    if tree.find(exp.Window, *_OF_GROUP) is None:
         return query, ()
     reader = _Reader(tables)
     for select in list(tree.find_all(exp.Select)):
@@ -61,13 +65,18 @@ class _Reader:
             for call in select.find_all(exp.Window)
             if call.find_ancestor(exp.Select) is select and call.arg_key != "windows" and _needs_order(call, named)
         ]
+        gathered = [each for each in select.find_all(*_OF_GROUP) if each.find_ancestor(exp.Select) is select]
+        gathered = [each for each in gathered if _takes_order(each)]
         item = select.args["from_"].this if select.args.get("from_") is not None else None
-        if not calls or item is None or any(value for part, value in select.args.items() if part not in _PARTS):
+        parts = {part for part, value in select.args.items() if value} - _PARTS
+        if item is None or not parts <= (_GROUPED if gathered else set()) or not (calls or gathered):
             return
         if not is_plain_item(item) or not self._expose(_in_place(item)):
             return
-        for call in calls:
+        for call in () if parts or gathered else calls:  # over groups there is no such column
             _add_arrival(call, named)
+        for each in gathered:
+            each.set("this", exp.Order(this=each.this.copy(), expressions=[_arrival()]))
         for star in [each for each in select.expressions if each.is_star]:
             _leave_out(star)
 
@@ -156,7 +165,7 @@ def _add_arrival(call: exp.Window, named: dict[str, exp.Window]) -> None:
         if window is not call and value:
             call.set(part, [each.copy() for each in value] if isinstance(value, list) else value.copy())
     call.set("alias", None)
-    arrival = exp.Ordered(this=exp.column(ARRIVAL, quoted=True), nulls_first=False)
+    arrival = _arrival()
     function = _function(call)
     if isinstance(function, _BY_ROW):
         call.set("spec", None)  # they see the whole partition; RANGE would allow one expression in ORDER BY only
@@ -166,6 +175,18 @@ def _add_arrival(call: exp.Window, named: dict[str, exp.Window]) -> None:
         terms = [each.copy() for each in call.args["order"].expressions]
         last = "offset" if isinstance(function, exp.NthValue) else "this"  # ORDER BY stands behind all arguments
         function.set(last, exp.Order(this=function.args[last].copy(), expressions=[*terms, arrival]))
+
+
+def _arrival() -> exp.Ordered:
+    return exp.Ordered(this=exp.column(ARRIVAL, quoted=True), nulls_first=False)
+
+
+def _takes_order(call: exp.Expr) -> bool:
+    """Is it an aggregate of a group, in whatever order?"""
+    around = call.parent
+    while isinstance(around, exp.IgnoreNulls | exp.RespectNulls | exp.Filter):
+        around = around.parent
+    return not isinstance(around, exp.Window | exp.WithinGroup) and not isinstance(call.this, exp.Order | exp.Distinct)
 
 
 def _leave_out(output: exp.Expr) -> None:

@@ -219,7 +219,8 @@ def _write_renamed(tree: exp.Expr, dialect: str, tables: Mapping[str, str]) -> s
 def write_text(tree: exp.Expr, dialect: str) -> str:
     """The tree in a dialect; what that has no words for is refused, where sqlglot would leave it out."""
     try:
-        return tree.sql(dialect=dialect, comments=False, unsupported_level=ErrorLevel.RAISE)
+        written = TrinoText if dialect == DIALECT else dialect
+        return tree.sql(dialect=written, comments=False, unsupported_level=ErrorLevel.RAISE)
     except UnsupportedError as problem:
         raise InvalidQuery(
             f"the host's SQL engine cannot be told this: {str(problem).splitlines()[0].rstrip('.')}",

@@ -33,7 +33,12 @@ from cepheid.language.parsing.places import span_near, span_of
 from cepheid.language.parsing.syntax import ChangeStream, OutputClause, StreamWindowClause
 from cepheid.language.streams.bind_stream_window import bind_output, bind_stream_window
 from cepheid.language.streams.stream_layout import MOMENT, StreamLayout
-from cepheid.language.streams.window_aggregates import bind_windowed_aggregate, is_windowed_aggregate, split_mean
+from cepheid.language.streams.window_aggregates import (
+    bind_windowed_aggregate,
+    gather_texts,
+    is_windowed_aggregate,
+    split_mean,
+)
 
 BOUNDS = {"window_start": "start", "window_end": "end"}
 RANKS = {exp.Rank: "rank", exp.DenseRank: "dense_rank", exp.RowNumber: "row_number"}
@@ -189,6 +194,9 @@ class WindowSelect:
         if mean is not None:
             total, count, given = mean
             return write_mean(self._rewrite(total), self._rewrite(count), given)
+        texts = gather_texts(expression)
+        if texts is not None:
+            return self._rewrite(texts)
         cell = self._find_cell(expression)
         if cell is not None:
             column = self._cell_column(cell, expression)

@@ -5,6 +5,7 @@ sum(a1 * a2) FILTER (WHERE a3 > 0)               the host computes CASE WHEN a3 
 percentile_cont(0.9) WITHIN GROUP (ORDER BY x)   WindowedAggregate("percentile_cont", "x", parameter=0.9)
 max(x, 3)                                        WindowedAggregate("greatest", "x", parameter=3)
 variance and the like of decimals                of doubles
+listagg(x, ',')                                  the host joins the texts of array_agg(x)
 """
 
 from __future__ import annotations
@@ -98,6 +99,20 @@ def split_mean(node: exp.Expr, layout: StreamLayout) -> tuple[exp.Expr, exp.Expr
     return parts[0], parts[1], given
 
 
+def gather_texts(node: exp.Expr) -> exp.Expr | None:
+    """LISTAGG and STRING_AGG, in the order of events: the texts of array_agg, joined; null where there are none."""
+    call = node.this if isinstance(node, exp.Filter) else node
+    if not isinstance(call, exp.GroupConcat) or isinstance(call.this, exp.Order | exp.Distinct):
+        return None
+    value = call.this if call is node else only_where(node.expression.this, call.this)
+    gathered, counted = exp.ArrayAgg(this=value.copy()), exp.Count(this=value.copy())
+    for made in (gathered, counted):
+        made.meta.update(call.meta)
+    separator = call.args.get("separator") or exp.Literal.string(",")
+    joined = exp.ArrayToString(this=gathered, expression=separator.copy())
+    return only_where(exp.GT(this=counted, expression=exp.Literal.number(0)), joined)
+
+
 # --- what is written --------------------------------------------------------------------------------------
 
 
@@ -112,7 +127,10 @@ def _read_call(call: exp.Expr, node: exp.Expr) -> _Written:
     if definition is None:
         name = call.name.upper() if isinstance(call, exp.Anonymous) else _name_of(call)
         if isinstance(call, exp.GroupConcat):
-            name, hint = "that joins texts (LISTAGG, STRING_AGG)", "write array_join(array_agg(x), ',')"
+            name, hint = (
+                "that joins texts (LISTAGG, STRING_AGG)",
+                "without DISTINCT and ORDER BY it joins them as they come",
+            )
         else:
             hint = ARGUMENTS_HINT
         raise NotSupportedYet(f"the aggregate {name} over a window", span=span_of(node), hint=hint)
