@@ -13,6 +13,7 @@ from sqlglot import exp
 from cepheid.errors import CepheidError
 from cepheid.language.catalog import Catalog
 from cepheid.language.expressions.navigation import PHYSICAL
+from cepheid.language.parsing.dialect import TrinoText
 from cepheid.language.parsing.syntax import (
     EventClause,
     MatchRecognizeClause,
@@ -145,7 +146,8 @@ class ColumnTypes:
             column.replace(plain)
         schema = pa.schema([*given.items(), ("_row", pa.int64())])
         try:
-            sql = f"SELECT {tree.sql(dialect=self.catalog.dialect)} AS x FROM _input"
+            dialect = TrinoText if self.catalog.dialect == "trino" else self.catalog.dialect
+            sql = f"SELECT {tree.sql(dialect=dialect)} AS x FROM _input"
             return self.catalog.describe(sql, {"_input": schema}).field(0).type
         except CepheidError:
             return None

@@ -17,6 +17,7 @@ from sqlglot import exp
 from cepheid.errors import InvalidQuery
 from cepheid.kernel.aggregates.definition import AggregateDefinition
 from cepheid.language.expressions.aggregates import find_definition
+from cepheid.language.parsing.dialect import TrinoText
 
 Ask = Callable[[str], pa.Schema]
 """The schema of SQL text over the tables of the query."""
@@ -81,7 +82,7 @@ def _find_types(
     if around is not None and select is not query:
         probe.set("with_", around.copy())
     try:
-        found = ask(probe.sql(dialect="trino", comments=False))
+        found = ask(probe.sql(dialect=TrinoText, comments=False))
     except InvalidQuery:
         return {}
     return dict(zip(arguments, found.types, strict=True))

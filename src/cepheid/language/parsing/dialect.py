@@ -18,12 +18,15 @@ from typing import Any, ClassVar
 from sqlglot import Token, TokenType, exp
 from sqlglot.dialects.spark import Spark
 from sqlglot.dialects.trino import Trino
+from sqlglot.generators.spark import SparkGenerator
+from sqlglot.generators.trino import TrinoGenerator
 from sqlglot.parser import Parser
 from sqlglot.parsers.spark import SparkParser
 from sqlglot.parsers.trino import TrinoParser
 
 from cepheid.language.parsing.match_habits import MatchHabits, follow_habits
 from cepheid.language.parsing.match_recognize_parser import read_match_recognize
+from cepheid.language.parsing.null_habits import BESIDE_TRINO
 from cepheid.language.parsing.pattern_window_parser import holds_pattern, read_window
 from cepheid.language.parsing.sequence_parser import read_sequence
 from cepheid.language.parsing.stream_window_parser import (
@@ -229,6 +232,11 @@ def _is_surely_column(tree: exp.Expr | None) -> bool:
     return isinstance(tree, exp.Dot) or is_quoted or (isinstance(tree, exp.Column) and bool(tree.table))
 
 
+def without_kinds(transforms: Mapping[type[exp.Expr], Any], *kinds: type[exp.Expr]) -> dict[type[exp.Expr], Any]:
+    """What a generator does with others; these are written by their own names."""
+    return {kind: write for kind, write in transforms.items() if kind not in kinds}
+
+
 # --- Trino's ---------------------------------------------------------------------------------------------
 class TrinoTextParser(TrinoParser):
     def _parse_types(
@@ -244,14 +252,28 @@ class TrinoTextParser(TrinoParser):
         return super()._parse_types(check_func, schema, allow_identifiers, with_collation)
 
 
+class TrinoTextGenerator(TrinoGenerator):
+    """sqlglot would write an arbitrary row for FIRST and LAST, and a quantile that is more or less right."""
+
+    TRANSFORMS: ClassVar = without_kinds(TrinoGenerator.TRANSFORMS, exp.First, exp.Last, exp.WithinGroup, exp.Quantile)
+
+    def min_sql(self, expression: exp.Min) -> str:
+        return self.function_fallback_sql(expression)  # min(x, n) as well
+
+    def max_sql(self, expression: exp.Max) -> str:
+        return self.function_fallback_sql(expression)
+
+
 class TrinoText(Trino):
-    """Trino's SQL as it is written between our own parts."""
+    """Trino's SQL as it is written between our own parts: what Trino has not keeps its name."""
 
     Parser = TrinoTextParser
+    Generator = TrinoTextGenerator
 
 
 class TrinoCepheidParser(CepheidParser, TrinoTextParser):
     QUERY_MODIFIER_PARSERS: ClassVar = without_match_recognize(TrinoParser.QUERY_MODIFIER_PARSERS)
+    FUNCTIONS: ClassVar = {**TrinoParser.FUNCTIONS, **BESIDE_TRINO}
     ARRAY_CONSTRUCTORS: ClassVar = {"ARRAY": exp.Array}  # list[1] is an element of a column
     FUNCTION_PARSERS: ClassVar = {**TrinoParser.FUNCTION_PARSERS, "TO_CHAR": read_to_char}
 
@@ -314,6 +336,24 @@ class SparkCepheidParser(CepheidParser, SparkParser):
         if self.at_words("AT", "TIME", "ZONE"):
             self.refuse("Spark SQL has no AT TIME ZONE", hint="write from_utc_timestamp(ts, 'Europe/Berlin')")
         return this
+
+
+class SparkTextGenerator(SparkGenerator):
+    """sqlglot would write PERCENTILE_APPROX for PERCENTILE_CONT, and GREATEST(x, n) for MAX(x, n)."""
+
+    TRANSFORMS: ClassVar = without_kinds(SparkGenerator.TRANSFORMS, exp.WithinGroup, exp.Min, exp.Max)
+
+    def min_sql(self, expression: exp.Min) -> str:
+        return self.function_fallback_sql(expression)
+
+    def max_sql(self, expression: exp.Max) -> str:
+        return self.function_fallback_sql(expression)
+
+
+class SparkText(Spark):
+    """Spark SQL as Spark is given it."""
+
+    Generator = SparkTextGenerator
 
 
 class CepheidSpark(Spark):

@@ -88,12 +88,27 @@ def side_of_text(name: str) -> Callable[[list[Any]], exp.Expr]:
     return build
 
 
+def keep_name(name: str) -> Callable[[list[Any]], exp.Expr]:
+    """What DuckDB has, sqlglot would say otherwise, and Trino has not."""
+    return lambda given: exp.Anonymous(this=name, expressions=given)
+
+
 TRINO = {"REGEXP_EXTRACT": extract_or_null, "SPLIT_PART": split_or_null, "DATE_DIFF": whole_units_between}
 WITHOUT_NULLS = {"GREATEST": greatest, "LEAST": least}
 SIDES = {"LEFT": side_of_text("LEFT"), "RIGHT": side_of_text("RIGHT")}
+BESIDE_TRINO = {
+    **SIDES,
+    "DAYOFWEEK": day_from_sunday,
+    "XOR": lambda given: exp.BitwiseXor(this=given[0], expression=given[1]),
+}  # DuckDB's, in the default dialect
+KEPT = (
+    "JARO_WINKLER_SIMILARITY", "RANGE", "EPOCH_MS", "LIST_HAS_ANY", "ARRAY_HAS_ANY", "LIST_HAS_ALL", "ARRAY_HAS_ALL",
+    "LIST_REVERSE_SORT", "ARRAY_REVERSE_SORT",
+)  # fmt: skip
 DUCKDB = {
     **WITHOUT_NULLS,
     **SIDES,
+    **{name: keep_name(name) for name in KEPT},
     "REGEXP_REPLACE": replace_all,
     "DAYOFWEEK": day_from_sunday,
     "WEEKDAY": day_from_sunday,

@@ -122,6 +122,9 @@ class SparkHereParser(WrittenHabits, CepheidParser, SparkParser):
     QUERY_MODIFIER_PARSERS: ClassVar = without_match_recognize(SparkParser.QUERY_MODIFIER_PARSERS)
     FUNCTIONS: ClassVar = spark_functions.only_exact(SparkParser.FUNCTIONS)
     FUNCTION_PARSERS: ClassVar = spark_functions.only_exact_syntax(SparkParser.FUNCTION_PARSERS)
+    NO_PAREN_FUNCTION_PARSERS: ClassVar = {
+        name: parse for name, parse in SparkParser.NO_PAREN_FUNCTION_PARSERS.items() if name != "TRANSFORM"
+    }
     text_habits = TextHabits(escapes=True, position="first")
     time_fields = time_fields.SPARK
 

@@ -20,7 +20,7 @@ from sqlglot.errors import ParseError, UnsupportedError
 from sqlglot.parser import Parser
 
 from cepheid.errors import InvalidQuery
-from cepheid.language.parsing.dialect import CepheidSpark, TrinoText
+from cepheid.language.parsing.dialect import CepheidSpark, SparkText, TrinoText
 from cepheid.language.parsing.own_functions import write_own_functions
 from cepheid.scalars.value import (
     Column,
@@ -35,6 +35,7 @@ from cepheid.scalars.value import (
 )
 from cepheid.settings import DialectName
 
+_WRITERS = {"trino": TrinoText, "spark": SparkText}
 DIALECT: DialectName = "trino"  # of values and texts between our parts, if nothing else is said
 _OPERATORS = (exp.Binary, exp.Unary, exp.Between, exp.In, exp.Bracket, exp.AtTimeZone, exp.Interval, exp.Collate)
 _LOOSE = (exp.Binary, exp.Not, exp.Between, exp.In, exp.AtTimeZone, exp.Lambda, exp.Collate)
@@ -219,7 +220,7 @@ def _write_renamed(tree: exp.Expr, dialect: str, tables: Mapping[str, str]) -> s
 def write_text(tree: exp.Expr, dialect: str) -> str:
     """The tree in a dialect; what that has no words for is refused, where sqlglot would leave it out."""
     try:
-        return tree.sql(dialect=dialect, comments=False, unsupported_level=ErrorLevel.RAISE)
+        return tree.sql(dialect=_WRITERS.get(dialect, dialect), comments=False, unsupported_level=ErrorLevel.RAISE)
     except UnsupportedError as problem:
         raise InvalidQuery(
             f"the host's SQL engine cannot be told this: {str(problem).splitlines()[0].rstrip('.')}",
