@@ -149,13 +149,26 @@ def test_the_number_of_a_match_is_divided_as_a_whole_number(dialect: Any) -> Non
     assert [(row["half"], row["total"]) for row in rows] == [(0, 0), (1, 1), (1, 1)]
 
 
-ROWS = pa.table({"k": [1, 1, 1, 1], "v": [None, 4, 1, None], "at": [3, 1, 2, 4], "s": ["b", None, "a", "c"]})
+ROWS = pa.table({
+    "k": [1, 1, 1, 1],
+    "v": [None, 4, 1, None],
+    "at": [3, 1, 2, 4],
+    "s": ["b", None, "a", "c"],
+    "m": pa.array([Decimal("0.10"), None, Decimal("0.25"), None], pa.decimal128(9, 2)),
+    "b": pa.array([None, None, None, None], pa.bool_()),
+})  # fmt: skip
 
 
 @pytest.mark.parametrize(
     ("dialect", "call", "value"),
     [
-        (None, "last(v ORDER BY at)", None), (None, "last(s ORDER BY at)", "c"), (None, "first(s ORDER BY s DESC)", "c"),
+        (None, "last(v ORDER BY at)", None), (None, "last(s ORDER BY at)", "c"),
+        (None, "first(s ORDER BY s DESC)", "c"), (None, "count_if(b)", 0), (None, "median(m)", 0.175),
+        (None, "quantile_cont(m, 0.5)", 0.175), (None, "percentile_cont(0.5) WITHIN GROUP (ORDER BY m)", 0.175),
+        (None, "max_by(s, v)", None), (None, "min_by(v, at)", 4), ("spark", "max_by(s, v)", None),
+        ("duckdb", "max_by(s, v)", "a"), ("duckdb", "max_by(s, at) FILTER (WHERE at < 4)", "b"),
+        (None, "listagg(s) WITHIN GROUP (ORDER BY at)", "abc"), (None, "string_agg(s)", "b,a,c"),
+        ("trino", "listagg(s)", "bac"), ("flink", "LISTAGG(s)", "b,a,c"), ("duckdb", "listagg(s)", "b,a,c"),
         (None, "percentile_cont(0.5) WITHIN GROUP (ORDER BY v)", 2.5), (None, "quantile(at, 0.5)", 2),
         (None, "percentile_disc(0.25) WITHIN GROUP (ORDER BY at DESC)", 4),
         ("trino", "percentile_cont(0.5) WITHIN GROUP (ORDER BY v)", 2.5),
@@ -169,6 +182,19 @@ ROWS = pa.table({"k": [1, 1, 1, 1], "v": [None, 4, 1, None], "at": [3, 1, 2, 4],
 def test_aggregates_of_whole_tables_mean_what_they_say(dialect: Any, call: str, value: Any) -> None:
     query = f"SELECT {call} AS x FROM t GROUP BY k"
     assert cep.sql(query, t=ROWS, dialect=dialect).to_pylist() == [{"x": value}]
+
+
+@pytest.mark.parametrize(
+    ("dialect", "call", "value"),
+    [
+        (None, "avg(a.m)", 0.175), (None, "median(a.m)", 0.175), (None, "max_by(a.s, a.v)", None),
+        ("duckdb", "max_by(a.s, a.v)", "a"), (None, "count_if(a.b)", 0), (None, "string_agg(a.s)", "a,b,c"),
+        ("trino", "listagg(a.s)", "abc"), ("flink", "LISTAGG(a.s)", "a,b,c"),
+    ],
+)  # fmt: skip
+def test_aggregates_of_the_rows_of_a_match_mean_the_same(dialect: Any, call: str, value: Any) -> None:
+    clause = f"ORDER BY at MEASURES {call} AS x AFTER MATCH SKIP PAST LAST ROW PATTERN (a+) DEFINE a AS a.at > 0"
+    assert cep.sql(f"SELECT x FROM t MATCH_RECOGNIZE ({clause})", t=ROWS, dialect=dialect).to_pylist() == [{"x": value}]
 
 
 @pytest.mark.parametrize("dialect", [None, "trino", "spark", "risingwave", "duckdb"])

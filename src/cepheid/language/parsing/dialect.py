@@ -26,7 +26,7 @@ from sqlglot.parsers.trino import TrinoParser
 
 from cepheid.language.parsing.match_habits import MatchHabits, follow_habits
 from cepheid.language.parsing.match_recognize_parser import read_match_recognize
-from cepheid.language.parsing.null_habits import BESIDE_TRINO
+from cepheid.language.parsing.null_habits import BESIDE_TRINO, mark_between
 from cepheid.language.parsing.pattern_window_parser import holds_pattern, read_window
 from cepheid.language.parsing.sequence_parser import read_sequence
 from cepheid.language.parsing.stream_window_parser import (
@@ -275,7 +275,12 @@ class TrinoCepheidParser(CepheidParser, TrinoTextParser):
     QUERY_MODIFIER_PARSERS: ClassVar = without_match_recognize(TrinoParser.QUERY_MODIFIER_PARSERS)
     FUNCTIONS: ClassVar = {**TrinoParser.FUNCTIONS, **BESIDE_TRINO}
     ARRAY_CONSTRUCTORS: ClassVar = {"ARRAY": exp.Array}  # list[1] is an element of a column
-    FUNCTION_PARSERS: ClassVar = {**TrinoParser.FUNCTION_PARSERS, "TO_CHAR": read_to_char}
+    FUNCTION_PARSERS: ClassVar = {
+        **TrinoParser.FUNCTION_PARSERS,
+        "TO_CHAR": read_to_char,
+        "LISTAGG": lambda self: mark_between(self._parse_string_agg(), ""),
+        "STRING_AGG": lambda self: mark_between(self._parse_string_agg(), ","),  # DuckDB's
+    }
 
 
 class Cepheid(Trino):

@@ -195,6 +195,22 @@ def _guard_divisors(tree: exp.Expr) -> None:
             division.set("expression", guarded)
 
 
+def _keep_null_values(tree: exp.Expr) -> None:
+    """max_by(x, y) is the x of the greatest y, though it be null; DuckDB's looks for an x that is not."""
+    for kind, name in ((exp.ArgMax, "ARG_MAX_NULL"), (exp.ArgMin, "ARG_MIN_NULL")):
+        for call in list(tree.find_all(kind)):
+            if call.args.get("count") is None and not isinstance(call.this, exp.Distinct):
+                call.replace(exp.Anonymous(this=name, expressions=[call.this.copy(), call.expression.copy()]))
+
+
+def _count_conditions(tree: exp.Expr) -> None:
+    """count_if is 0 where the condition never holds; DuckDB's is null if it is always null."""
+    for call in list(tree.find_all(exp.CountIf)):
+        if not isinstance(call.this, exp.Distinct):
+            test = exp.Case(ifs=[exp.If(this=call.this.copy(), true=exp.Literal.number(1))])
+            call.replace(exp.Count(this=test, big_int=True))
+
+
 def _count_entries(tree: exp.Expr) -> None:
     """cardinality(x) is of arrays and of maps; what sqlglot writes for it, array_length, DuckDB has for arrays only."""
     for size in reversed(list(tree.find_all(exp.ArraySize))):
@@ -207,6 +223,8 @@ def _write_renamed(tree: exp.Expr, dialect: str, tables: Mapping[str, str]) -> s
     if dialect == "duckdb":
         _guard_divisors(tree)
         _count_entries(tree)
+        _count_conditions(tree)
+        _keep_null_values(tree)
     if dialect != DIALECT:
         tree = write_own_functions(tree, dialect)
     for table in tree.find_all(exp.Table) if tables else ():
