@@ -25,7 +25,7 @@ COUNTED = (
 UPDATING = [
     "SELECT auction, count(*) AS n, max(price) AS top, avg(price) AS mean FROM bids GROUP BY auction",
     "SELECT count(*) AS n FROM bids WHERE price > 3",
-    "SELECT auction, bidder, count(DISTINCT bidder) AS n, sum(DISTINCT auction) AS a FROM bids GROUP BY auction, bidder",
+    "SELECT bidder, count(DISTINCT bidder) AS n, sum(DISTINCT auction) AS s FROM bids GROUP BY auction, bidder",
     "SELECT DISTINCT bidder FROM bids",
     f"SELECT * FROM (SELECT *, {BEST} AS r FROM bids) WHERE r <= 2",
     f"SELECT auction, bidder FROM (SELECT *, {LAST} AS r FROM bids) WHERE r = 1",
