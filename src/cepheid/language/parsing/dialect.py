@@ -57,6 +57,7 @@ class CepheidParser(TokenReader):
     """The event constructs, whatever the dialect around them."""
 
     match_habits: ClassVar[MatchHabits] = MatchHabits()
+    joins_need_condition: ClassVar[bool] = True
 
     def _parse_statement(self) -> exp.Expr | None:
         changes = read_change_stream(self, TokenType.L_PAREN)
@@ -177,6 +178,30 @@ class CepheidParser(TokenReader):
         if method is None and (side or kind) and self._match(TokenType.ASOF):
             method = self._prev
         return method, side, kind
+
+    def _parse_join(
+        self,
+        skip_join_token: bool = False,
+        parse_bracket: bool = False,
+        alias_tokens: Collection[TokenType] | None = None,
+    ) -> exp.Join | None:
+        """sqlglot reads a JOIN without ON, and ON without a condition, as a join of every pair."""
+        first = self._curr
+        join = super()._parse_join(skip_join_token, parse_bracket, alias_tokens)
+        if join is None or first.token_type == TokenType.COMMA or not self.joins_need_condition:
+            return join
+        if not any(join.args.get(part) for part in ("on", "using", "method", "match_condition", "pivots")) and (
+            join.kind in ("", "INNER", "OUTER", "SEMI", "ANTI")
+        ):
+            hint = "write ON a.id = b.id or USING (id) behind it; CROSS JOIN has every pair"
+            self.refuse("this JOIN has no condition", span=self.place(first), hint=hint)
+        return join
+
+    def _parse_version(self) -> exp.Version | None:
+        version = super()._parse_version()
+        if version is not None and version.args.get("kind") == "AS OF" and version.expression is None:
+            self.refuse_next("a time", hint="write FOR SYSTEM_TIME AS OF a.ts, a being the other side")
+        return version
 
     def _parse_column(self) -> exp.Expr | None:
         column = super()._parse_column()
@@ -319,6 +344,7 @@ class SparkCepheidParser(CepheidParser, SparkParser):
         **{name: build for name, build in SparkParser.FUNCTIONS.items() if _is_read_as_known(name)},
         **{name: TrinoParser.FUNCTIONS[name] for name in ("FIRST", "LAST")},  # the second argument is an offset
     }
+    joins_need_condition = False
     ARRAY_CONSTRUCTORS: ClassVar = {}  # array(1, 2)[1] takes an element of what a function makes
     FUNCTION_PARSERS: ClassVar = {
         name: parse for name, parse in SparkParser.FUNCTION_PARSERS.items() if name in _OWN_SYNTAX

@@ -136,6 +136,7 @@ class SparkHereParser(WrittenHabits, CepheidParser, SparkParser):
     }
     text_habits = TextHabits(escapes=True, position="first")
     time_fields = time_fields.SPARK
+    joins_need_condition = False
 
 
 class CepheidSparkHere(Spark):
