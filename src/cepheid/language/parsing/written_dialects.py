@@ -113,9 +113,10 @@ class DuckDBCepheidParser(WrittenHabits, CepheidParser, DuckDBParser):
     def _parse_string_agg(self) -> Any:
         return null_habits.mark_between(super()._parse_string_agg(), ",")
 
-    def _parse_distinct_arg_function(self, func: Any) -> Any:
+    def _parse_distinct_arg_function(self, func: Any, distinct_index: int = 0) -> Any:
         """Those that DISTINCT may stand in, such as max_by; `quantile` is one of the values."""
-        call = super()._parse_distinct_arg_function(exp.PercentileDisc if func is exp.Quantile else func)
+        kind = exp.PercentileDisc if func is exp.Quantile else func
+        call = super()._parse_distinct_arg_function(kind, distinct_index)
         return null_habits.leave_null_values_out(call) if isinstance(call, exp.ArgMax | exp.ArgMin) else call
 
 
