@@ -215,3 +215,21 @@ def test_an_idle_stream_follows_the_slowest_of_those_that_are_not() -> None:
     assert clocks.see(company, {"b": 15}, {}, {"b": 2})["c"] == 13
     assert clocks.see(company, {"c": 3}, {}, {})["c"] == 13, "clocks do not go back"
     assert clocks.find_idle(company[0]) == frozenset()
+
+
+SUMS = (
+    "SELECT k, sum(v) AS s FROM (SELECT * FROM bids UNION ALL SELECT * FROM cancels) "
+    "[ORDER BY ts RANGE 4 SECONDS SLIDE 4 SECONDS] GROUP BY k"
+)
+
+
+@pytest.mark.parametrize("text", [JOINS["interval"], SUMS])
+def test_late_events_have_their_values_whichever_stream_they_are_of(text: str) -> None:
+    """In joins they were null for all streams but the first, and unions told none."""
+    schema = pa.schema({"k": "int32", "ts": pa.timestamp("us"), "v": "int64"})
+    query = cep.open(text.replace("c.ts AS u", "c.v AS u, a.v AS w"), bids=schema, cancels=schema, idle_after="5 s")
+    for name, second, value in (("bids", 1, 1), ("bids", 20, 2), ("cancels", 2, 3), ("bids", 3, 4)):
+        query.push(**{name: events(second).append_column("v", pa.array([value]))})
+    assert query.counts.late == 2
+    late = query.late_events().select(["k", "v", "ts"]).to_pylist()
+    assert [(row["k"], row["v"], row["ts"].second) for row in late] == [(1, 3, 2), (1, 4, 3)]

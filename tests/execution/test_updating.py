@@ -44,6 +44,7 @@ UPDATING = [
     f"SELECT auction, bidder FROM (SELECT *, {FIRST} AS r FROM bids) WHERE r = 1",
     f"WITH b AS (SELECT *, {LAST} AS r FROM bids) SELECT auction, x.price FROM b AS x WHERE x.r = 1 AND price > 2",
     "SELECT auction, lag(price) OVER (PARTITION BY auction ORDER BY ts) AS before FROM bids",
+    "SELECT bidder, count(DISTINCT bidder) AS n, sum(DISTINCT auction) AS s FROM bids GROUP BY auction, bidder",
     # beside a table that is looked up
     "SELECT p.city, count(*) AS n FROM bids AS b JOIN people AS p ON b.bidder = p.name GROUP BY p.city",
     "SELECT city, max(price) AS top FROM bids LEFT JOIN people ON bidder = name GROUP BY city HAVING count(*) > 1",

@@ -24,7 +24,7 @@ TABLE = pa.table({
     "b": [True],
     "a": [[4, 5, 6]],
 })  # fmt: skip
-LINES: list[tuple[str, str, Any]] = [
+LINES: list[tuple[str | None, str, Any]] = [
     # patterns of LIKE
     ("trino", r"z LIKE 'a\_b%'", False), ("flink", r"z LIKE 'a\_b%'", False), ("duckdb", r"z LIKE 'a\_b%'", False),
     ("spark", r"z LIKE 'a\\_b%'", True), ("risingwave", r"z LIKE 'a\_b%'", True),
@@ -39,6 +39,7 @@ LINES: list[tuple[str, str, Any]] = [
     ("risingwave", "substr(s, -1, 3)", "a"), ("risingwave", "substr(s, 0, 2)", "a"),
     ("risingwave", "substr(s, -1)", "aXbXc"), ("risingwave", "substring(s from 2 for 2)", "Xb"),
     ("risingwave", "left(s, -1)", "aXbX"), ("duckdb", "right(s, -1)", "XbXc"), ("duckdb", "left(s, 2)", "aX"),
+    (None, "left(s, i - 9)", "aXb"), (None, "right(s, i - 9)", "bXc"), ("spark", "left(s, i - 9)", ""),
     # texts of a length
     ("trino", "CAST(s AS VARCHAR(2))", "aX"), ("flink", "CAST(s AS CHAR(7)) || '.'", "aXbXc  ."),
     ("risingwave", "s::varchar(2)", "aX"), ("spark", "CAST(s AS VARCHAR(2))", "aXbXc"),
@@ -64,6 +65,16 @@ LINES: list[tuple[str, str, Any]] = [
     ("spark", r"regexp_replace('k=7', '(\\w)=(\\d)', '$2')", "7"),
     ("risingwave", r"regexp_replace('k=7', '(\w)=(\d)', '\2', 'g')", "7"),
     ("spark", r"regexp_extract('k=7', 'k=(\\d)')", "7"), ("spark", "regexp_extract('none', 'k=(.)', 1)", ""),
+    # what sqlglot would say otherwise than DuckDB
+    (None, "dayofweek(ts)", 0), (None, "xor(i, 2)", 5), ("duckdb", "range(2, i, 2)", [2, 4, 6]),
+    ("duckdb", "round(jaro_winkler_similarity('Martha', 'marhta', 0.9), 2)", 0.0),
+    ("duckdb", "epoch_ms(ts)", 1772960707123), ("duckdb", "list_has_any(a, [6, 7])", True),
+    ("duckdb", "array_has_all(a, [4, 7])", False), ("duckdb", "list_reverse_sort(a)", [6, 5, 4]),
+    # arrays and times of Spark
+    ("spark", "coalesce(array_contains(array(1, n), 2), true)", True), ("spark", "array_contains(a, 9)", False),
+    ("spark", "concat(a, array(7), a)", [4, 5, 6, 7, 4, 5, 6]), ("spark", "coalesce(concat(s, n), '?')", "?"),
+    ("spark", "transform(a, x -> x + 1)", [5, 6, 7]),
+    ("spark", "timestamp_seconds(1.25)", datetime(1970, 1, 1, 0, 0, 1, 250000)),  # noqa: DTZ001
     # days and seconds
     ("trino", "extract(DOW FROM ts)", 7), ("trino", "extract(DAY_OF_WEEK FROM d)", 7),
     ("flink", "EXTRACT(DOW FROM ts)", 1),
@@ -148,3 +159,64 @@ def test_the_number_of_a_match_is_divided_as_a_whole_number(dialect: Any) -> Non
     )
     rows = cep.sql(query, t=pa.table({"n": [1, 2, 3]}), dialect=dialect).to_pylist()
     assert [(row["half"], row["total"]) for row in rows] == [(0, 0), (1, 1), (1, 1)]
+
+
+ROWS = pa.table({
+    "k": [1, 1, 1, 1],
+    "v": [None, 4, 1, None],
+    "at": [3, 1, 2, 4],
+    "s": ["b", None, "a", "c"],
+    "m": pa.array([Decimal("0.10"), None, Decimal("0.25"), None], pa.decimal128(9, 2)),
+    "b": pa.array([None, None, None, None], pa.bool_()),
+})  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("dialect", "call", "value"),
+    [
+        (None, "last(v ORDER BY at)", None), (None, "last(s ORDER BY at)", "c"),
+        (None, "first(s ORDER BY s DESC)", "c"), (None, "count_if(b)", 0), (None, "median(m)", 0.175),
+        (None, "quantile_cont(m, 0.5)", 0.175), (None, "percentile_cont(0.5) WITHIN GROUP (ORDER BY m)", 0.175),
+        (None, "max_by(s, v)", None), (None, "min_by(v, at)", 4), ("spark", "max_by(s, v)", None),
+        ("duckdb", "max_by(s, v)", "a"), ("duckdb", "max_by(s, at) FILTER (WHERE at < 4)", "b"),
+        (None, "listagg(s) WITHIN GROUP (ORDER BY at)", "abc"), (None, "string_agg(s)", "b,a,c"),
+        ("trino", "listagg(s)", "bac"), ("flink", "LISTAGG(s)", "b,a,c"), ("duckdb", "listagg(s)", "b,a,c"),
+        (None, "percentile_cont(0.5) WITHIN GROUP (ORDER BY v)", 2.5), (None, "quantile(at, 0.5)", 2),
+        (None, "percentile_disc(0.25) WITHIN GROUP (ORDER BY at DESC)", 4),
+        ("trino", "percentile_cont(0.5) WITHIN GROUP (ORDER BY v)", 2.5),
+        ("risingwave", "percentile_cont(0.25) WITHIN GROUP (ORDER BY at)", 1.75), ("duckdb", "max(at, 2)", [4, 3]),
+        ("duckdb", "last(s)", "c"), ("duckdb", "quantile(at, 0.9)", 4),
+        ("spark", "last(s)", "c"), ("spark", "coalesce(last(v), 0)", 0), ("spark", "last(v, true)", 1),
+        ("spark", "first(v, true)", 4), ("spark", "first(s, false)", "b"),
+        ("spark", "listagg(s) WITHIN GROUP (ORDER BY at)", "abc"), ("spark", "string_agg(s, '-')", "b-a-c"),
+    ],
+)  # fmt: skip
+def test_aggregates_of_whole_tables_mean_what_they_say(dialect: Any, call: str, value: Any) -> None:
+    query = f"SELECT {call} AS x FROM t GROUP BY k"
+    assert cep.sql(query, t=ROWS, dialect=dialect).to_pylist() == [{"x": value}]
+
+
+@pytest.mark.parametrize(
+    ("dialect", "call", "value"),
+    [
+        (None, "avg(a.m)", 0.175), (None, "median(a.m)", 0.175), (None, "max_by(a.s, a.v)", None),
+        ("duckdb", "max_by(a.s, a.v)", "a"), (None, "count_if(a.b)", 0), (None, "string_agg(a.s)", "a,b,c"),
+        ("trino", "listagg(a.s)", "abc"), ("flink", "LISTAGG(a.s)", "a,b,c"),
+    ],
+)  # fmt: skip
+def test_aggregates_of_the_rows_of_a_match_mean_the_same(dialect: Any, call: str, value: Any) -> None:
+    clause = f"ORDER BY at MEASURES {call} AS x AFTER MATCH SKIP PAST LAST ROW PATTERN (a+) DEFINE a AS a.at > 0"
+    assert cep.sql(f"SELECT x FROM t MATCH_RECOGNIZE ({clause})", t=ROWS, dialect=dialect).to_pylist() == [{"x": value}]
+
+
+@pytest.mark.parametrize("dialect", [None, "trino", "spark", "risingwave", "duckdb"])
+def test_the_second_argument_of_last_is_an_offset_in_patterns(dialect: Any) -> None:
+    query = (
+        "SELECT * FROM t MATCH_RECOGNIZE (ORDER BY at MEASURES LAST(a.at, 1) AS x PATTERN (a+) DEFINE a AS a.at > 0)"
+    )
+    assert cep.sql(query, t=ROWS, dialect=dialect).to_pylist() == [{"x": 3}]
+
+
+def test_an_index_in_transform_of_spark_is_refused() -> None:
+    with pytest.raises(cep.CepheidError, match="transform"):
+        cep.sql("SELECT transform(a, (x, i) -> x + i) AS x FROM t", t=TABLE, dialect="spark")

@@ -22,6 +22,8 @@ KEPT = {
     "array(1, 2)[1]": "ARRAY(1, 2)[1]",
     "map('a', 1)['a']": "MAP('a', 1)['a']",
     "x / y": "x / y",
+    "percentile_cont(0.5) WITHIN GROUP (ORDER BY x DESC)": "PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY x DESC)",
+    "max(x, 2)": "MAX(x, 2)",
     "x DIV 2": "x DIV 2",
     '"text"': "'text'",
     "'it''s'": "'it\\'s'",

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from random import Random
 
-AGGREGATES = ["count(*)", "count(v)", "sum(v)", "min(v)", "max(v)", "count(DISTINCT v)", "sum(v) FILTER (WHERE v > 2)"]
+AGGREGATES = [
+    "count(*)", "count(v)", "sum(v)", "min(v)", "max(v)", "count(DISTINCT v)", "sum(v) FILTER (WHERE v > 2)",
+    "count(DISTINCT k)",
+]  # fmt: skip
 RANKS = ["row_number()", "rank()", "dense_rank()"]
 ORDERS = ["v NULLS LAST", "v DESC NULLS LAST", "v DESC NULLS FIRST"]
 

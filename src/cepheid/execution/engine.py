@@ -434,8 +434,14 @@ class Engine:
 
 def name_events(events: pa.Table, names: Mapping[str, str]) -> pa.Table:
     """Events in the layout, under the names that users know; what has none was computed, and is left out."""
-    chosen = [name for name in events.column_names if name in names]
-    return events.select(chosen).rename_columns([names[name] for name in chosen])
+    named: dict[str, pa.ChunkedArray] = {}
+    for layout in events.column_names:
+        name, values = names.get(layout), events.column(layout)
+        if name is not None and name not in named:
+            named[name] = values
+        elif name is not None and named[name].type == values.type:
+            named[name] = pc.coalesce(named[name], values)  # of another input: one of them is null
+    return pa.table(named)
 
 
 def unite_schemas(inputs: list[pa.Schema], many: bool) -> pa.Schema:

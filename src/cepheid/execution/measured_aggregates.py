@@ -206,14 +206,21 @@ def _group(
     taken = values.take(pa.array(flat))
     if options is not None:
         taken = taken.cast(pa.float64())
-    if name == "sum" and pa.types.is_decimal(taken.type):
+    of_decimals = name in ("sum", "mean") and pa.types.is_decimal(taken.type)
+    if of_decimals:
         taken = taken.cast(pa.decimal256(76, taken.type.scale))  # Arrow's own sums of 38 digits wrap around
     grouped = pa.table({"row": which, "value": taken}).group_by("row", use_threads=False)
-    found = grouped.aggregate([("value", name, options) if options is not None else ("value", name)])
+    if of_decimals and name == "mean":  # Arrow's own has no more digits than the values
+        found = grouped.aggregate([("value", "sum"), ("value", "count")])
+        sums = found.column("value_sum").cast(pa.string()).cast(pa.float64())  # text is rounded once, decimals are not
+        mean = pc.divide(sums, found.column("value_count").cast(pa.float64()))
+        found = found.append_column("value_mean", mean)
+    else:
+        found = grouped.aggregate([("value", name, options) if options is not None else ("value", name)])
     place = np.full(len(rows.begins), -1, dtype=np.int64)
     place[found.column("row").to_numpy()] = np.arange(len(found))
     result = found.column(f"value_{name}").take(pa.array(place, mask=place < 0))
-    if name == "sum" and pa.types.is_decimal(taken.type):
+    if of_decimals and name == "sum":
         result = _narrow_sums(result, find_aggregate("sum").type_of_answer(values.type))
     return result.fill_null(0) if aggregate.function == "count" else result
 

@@ -59,16 +59,27 @@ def is_time_of_match(cell: OutputCell) -> bool:
 
 
 def name_columns(graph: QueryGraph, pattern: str) -> dict[str, str]:
-    """What producers call the columns of a pattern's layout; those that are computed have no name."""
+    """What producers call the columns of a pattern's layout; those that are computed have no name.
+
+    Columns of two inputs may have one name: an event has one of them.
+    """
     names: dict[str, str] = {}
     for feed in graph.inputs(pattern):
         node = graph.vertices[feed]
         assert isinstance(node, Project), "a pattern is fed by projections"
+        told = {names[layout] for layout, _ in node.columns if layout in names}
         for layout, _ in node.columns:
-            origin = trace_column(graph, feed, layout)
-            if origin is not None and layout not in names and origin[1] not in names.values():
-                names[layout] = origin[1]
+            name = _find_name(graph, feed, layout)
+            if name is not None and layout not in names and name not in told:
+                names[layout] = name
+                told.add(name)
     return names
+
+
+def _find_name(graph: QueryGraph, feed: str, layout: str) -> str | None:
+    """What a producer calls the column, or a union of producers."""
+    found = follow_column(graph, feed, layout)
+    return None if found is None or trace_columns(graph, feed, layout) is None else found[1]
 
 
 def follow_column(graph: QueryGraph, vertex: str, column: str) -> tuple[str, str] | None:

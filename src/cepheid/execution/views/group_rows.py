@@ -147,7 +147,8 @@ class _DistinctValues:
 
     def __init__(self, each: GroupAggregate, prefix: str, keys: list[str], source: pa.Schema) -> None:
         assert each.argument is not None, "DISTINCT is of something"
-        self._keys = [*keys, each.argument]
+        self._group = keys
+        self._keys = [*keys, *({each.argument} - set(keys))]  # it may be what is grouped by
         self._types: list[pa.DataType | None] = [None] * len(self._keys)
         kept = ", ".join(map(column, self._keys))
         where = f"{column(each.argument)} IS NOT NULL" + ("" if each.filter is None else f" AND {column(each.filter)}")
@@ -172,7 +173,7 @@ class _DistinctValues:
         values = [Delta.inserts(table.select(self._keys)) for table in (before, after)]
         flow = settle(stack([values[0].negated(), values[1]]))
         chosen = [
-            *map(column, self._keys[:-1]),
+            *map(column, self._group),
             *(f"{self._adds.get(part.name, 'NULL')} AS {part.name}" for part in parts),
         ]
         return run_steps_sql(f"SELECT {', '.join(chosen)} FROM _0", [flow.weighted()])

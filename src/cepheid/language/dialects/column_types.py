@@ -15,6 +15,7 @@ from sqlglot import exp
 from cepheid.errors import CepheidError
 from cepheid.language.catalog import Catalog
 from cepheid.language.expressions.navigation import PHYSICAL
+from cepheid.language.parsing.dialect import TrinoText
 from cepheid.language.parsing.syntax import (
     EventClause,
     MatchRecognizeClause,
@@ -238,7 +239,7 @@ class ColumnTypes:
         return self.describe(asked, given)
 
     def describe(self, tree: exp.Expr, given: dict[str, pa.DataType]) -> pa.DataType | None:
-        sql = tree.sql(dialect=self.catalog.dialect)
+        sql = tree.sql(dialect=TrinoText if self.catalog.dialect == "trino" else self.catalog.dialect)
         key = sql, tuple(given.values())
         if key not in self.told:
             schema = pa.schema([*given.items(), ("_row", pa.int64())])

@@ -17,6 +17,7 @@ from sqlglot import exp
 from cepheid.errors import InvalidQuery
 from cepheid.kernel.aggregates.definition import AggregateDefinition
 from cepheid.language.expressions.aggregates import find_definition
+from cepheid.language.parsing.dialect import TrinoText
 
 Ask = Callable[[str], pa.Schema]
 """The schema of SQL text over the tables of the query."""
@@ -25,11 +26,13 @@ BESIDE_ROWS = ("group", "having", "order", "limit", "offset", "distinct", "quali
 
 @dataclass(frozen=True)
 class _Call:
-    """written: the whole of it, with FILTER and OVER; argument: None if its type says nothing."""
+    """written: the whole of it, with FILTER and OVER; argument: None if its type says nothing; interpolates: may the
+    answer lie between two values?"""
 
     written: exp.Expr
     definition: AggregateDefinition
     argument: exp.Expr | None
+    interpolates: bool = False
 
 
 def cast_aggregates(query: exp.Expr, ask: Ask) -> None:
@@ -38,6 +41,10 @@ def cast_aggregates(query: exp.Expr, ask: Ask) -> None:
         calls = [call for node in select.find_all(exp.Func) if (call := _read_call(node, select)) is not None]
         types = _find_types(query, select, [call.argument for call in calls if call.argument is not None], ask)
         for call in calls:
+            given = None if call.argument is None else types.get(call.argument)
+            if call.interpolates and given is not None and pa.types.is_decimal(given):
+                assert call.argument is not None, "what has a type is there"
+                call.argument.replace(exp.cast(call.argument.copy(), "double"))  # or it keeps the digits of the values
             target = _find_cast(call, types)
             if target is not None:
                 call.written.replace(exp.cast(call.written.copy(), target))
@@ -59,12 +66,15 @@ def _read_call(node: exp.Func, select: exp.Select) -> _Call | None:
     written: exp.Expr = node
     while isinstance(written.parent, exp.Filter | exp.Window | exp.WithinGroup) and written.arg_key == "this":
         written = written.parent
-    argument = node.args.get("this")
+    interpolates = definition.name == "percentile_cont"
+    ordered = written.find(exp.Ordered) if interpolates and isinstance(node.parent, exp.WithinGroup) else None
+    first = node.expressions[0] if isinstance(node, exp.Anonymous) and node.expressions else node.args.get("this")
+    argument = first if ordered is None else ordered.this
     if isinstance(argument, exp.Distinct):
         argument = argument.expressions[0] if len(argument.expressions) == 1 else None
     if isinstance(node, exp.CountIf) or not isinstance(argument, exp.Expr) or argument.find(exp.Star, exp.AggFunc):
         argument = None
-    return _Call(written, definition, argument)
+    return _Call(written, definition, argument, interpolates)
 
 
 def _find_types(
@@ -81,7 +91,7 @@ def _find_types(
     if around is not None and select is not query:
         probe.set("with_", around.copy())
     try:
-        found = ask(probe.sql(dialect="trino", comments=False))
+        found = ask(probe.sql(dialect=TrinoText, comments=False))
     except InvalidQuery:
         return {}
     return dict(zip(arguments, found.types, strict=True))

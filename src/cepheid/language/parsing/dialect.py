@@ -20,6 +20,7 @@ from sqlglot import Token, TokenType, exp
 from sqlglot.dialects.dialect import DialectType
 from sqlglot.dialects.spark import Spark
 from sqlglot.dialects.trino import Trino
+from sqlglot.generators.spark import SparkGenerator
 from sqlglot.generators.trino import TrinoGenerator
 from sqlglot.parser import Parser
 from sqlglot.parsers.spark import SparkParser
@@ -28,6 +29,7 @@ from sqlglot.parsers.trino import TrinoParser
 from cepheid.language.parsing.function_words import free_function_words
 from cepheid.language.parsing.match_habits import MatchHabits, follow_habits, follow_within
 from cepheid.language.parsing.match_recognize_parser import read_match_recognize
+from cepheid.language.parsing.null_habits import BESIDE_TRINO, mark_between
 from cepheid.language.parsing.pattern_window_parser import holds_pattern, read_window
 from cepheid.language.parsing.sequence_parser import read_sequence
 from cepheid.language.parsing.stream_window_parser import (
@@ -58,6 +60,7 @@ class CepheidParser(TokenReader):
     """The event constructs, whatever the dialect around them."""
 
     match_habits: ClassVar[MatchHabits] = MatchHabits()
+    joins_need_condition: ClassVar[bool] = True
 
     def _parse_statement(self) -> exp.Expr | None:
         changes = read_change_stream(self, TokenType.L_PAREN)
@@ -181,6 +184,30 @@ class CepheidParser(TokenReader):
             method = self._prev
         return method, side, kind
 
+    def _parse_join(
+        self,
+        skip_join_token: bool = False,
+        parse_bracket: bool = False,
+        alias_tokens: Collection[TokenType] | None = None,
+    ) -> exp.Join | None:
+        """sqlglot reads a JOIN without ON, and ON without a condition, as a join of every pair."""
+        first = self._curr
+        join = super()._parse_join(skip_join_token, parse_bracket, alias_tokens)
+        if join is None or first.token_type == TokenType.COMMA or not self.joins_need_condition:
+            return join
+        if not any(join.args.get(part) for part in ("on", "using", "method", "match_condition", "pivots")) and (
+            join.kind in ("", "INNER", "OUTER", "SEMI", "ANTI")
+        ):
+            hint = "write ON a.id = b.id or USING (id) behind it; CROSS JOIN has every pair"
+            self.refuse("this JOIN has no condition", span=self.place(first), hint=hint)
+        return join
+
+    def _parse_version(self) -> exp.Version | None:
+        version = super()._parse_version()
+        if version is not None and version.args.get("kind") == "AS OF" and version.expression is None:
+            self.refuse_next("a time", hint="write FOR SYSTEM_TIME AS OF a.ts, a being the other side")
+        return version
+
     def _parse_column(self) -> exp.Expr | None:
         column = super()._parse_column()
         over_window = self._curr.token_type == TokenType.OVER and self._next.token_type in OVER_STARTS
@@ -236,6 +263,11 @@ def _is_surely_column(tree: exp.Expr | None) -> bool:
     return isinstance(tree, exp.Dot) or is_quoted or (isinstance(tree, exp.Column) and bool(tree.table))
 
 
+def without_kinds(transforms: Mapping[type[exp.Expr], Any], *kinds: type[exp.Expr]) -> dict[type[exp.Expr], Any]:
+    """What a generator does with others; these are written by their own names."""
+    return {kind: write for kind, write in transforms.items() if kind not in kinds}
+
+
 # --- Trino's ---------------------------------------------------------------------------------------------
 class TrinoTextParser(TrinoParser):
     def _parse_types(
@@ -252,14 +284,19 @@ class TrinoTextParser(TrinoParser):
 
 
 class TrinoTextGenerator(TrinoGenerator):
-    # Trino has no aggregates of these names, for which sqlglot would write ARBITRARY; hosts have them
-    TRANSFORMS: ClassVar = {
-        kind: write for kind, write in TrinoGenerator.TRANSFORMS.items() if kind not in (exp.First, exp.Last)
-    }
+    """sqlglot would write an arbitrary row for FIRST and LAST, and a quantile that is more or less right."""
+
+    TRANSFORMS: ClassVar = without_kinds(TrinoGenerator.TRANSFORMS, exp.First, exp.Last, exp.WithinGroup, exp.Quantile)
+
+    def min_sql(self, expression: exp.Min) -> str:
+        return self.function_fallback_sql(expression)  # min(x, n) as well
+
+    def max_sql(self, expression: exp.Max) -> str:
+        return self.function_fallback_sql(expression)
 
 
 class TrinoText(Trino):
-    """Trino's SQL as it is written between our own parts."""
+    """Trino's SQL as it is written between our own parts: what Trino has not keeps its name."""
 
     Parser = TrinoTextParser
     Generator = TrinoTextGenerator
@@ -267,8 +304,14 @@ class TrinoText(Trino):
 
 class TrinoCepheidParser(CepheidParser, TrinoTextParser):
     QUERY_MODIFIER_PARSERS: ClassVar = without_match_recognize(TrinoParser.QUERY_MODIFIER_PARSERS)
+    FUNCTIONS: ClassVar = {**TrinoParser.FUNCTIONS, **BESIDE_TRINO}
     ARRAY_CONSTRUCTORS: ClassVar = {"ARRAY": exp.Array}  # list[1] is an element of a column
-    FUNCTION_PARSERS: ClassVar = {**TrinoParser.FUNCTION_PARSERS, "TO_CHAR": read_to_char}
+    FUNCTION_PARSERS: ClassVar = {
+        **TrinoParser.FUNCTION_PARSERS,
+        "TO_CHAR": read_to_char,
+        "LISTAGG": lambda self: mark_between(self._parse_string_agg(), ""),
+        "STRING_AGG": lambda self: mark_between(self._parse_string_agg(), ","),  # DuckDB's
+    }
 
 
 class Cepheid(Trino):
@@ -307,6 +350,7 @@ class SparkCepheidParser(CepheidParser, SparkParser):
         **{name: build for name, build in SparkParser.FUNCTIONS.items() if _is_read_as_known(name)},
         **{name: TrinoParser.FUNCTIONS[name] for name in ("FIRST", "LAST")},  # the second argument is an offset
     }
+    joins_need_condition = False
     ARRAY_CONSTRUCTORS: ClassVar = {}  # array(1, 2)[1] takes an element of what a function makes
     FUNCTION_PARSERS: ClassVar = {
         name: parse for name, parse in SparkParser.FUNCTION_PARSERS.items() if name in _OWN_SYNTAX
@@ -329,6 +373,24 @@ class SparkCepheidParser(CepheidParser, SparkParser):
         if self.at_words("AT", "TIME", "ZONE"):
             self.refuse("Spark SQL has no AT TIME ZONE", hint="write from_utc_timestamp(ts, 'Europe/Berlin')")
         return this
+
+
+class SparkTextGenerator(SparkGenerator):
+    """sqlglot would write PERCENTILE_APPROX for PERCENTILE_CONT, and GREATEST(x, n) for MAX(x, n)."""
+
+    TRANSFORMS: ClassVar = without_kinds(SparkGenerator.TRANSFORMS, exp.WithinGroup, exp.Min, exp.Max)
+
+    def min_sql(self, expression: exp.Min) -> str:
+        return self.function_fallback_sql(expression)
+
+    def max_sql(self, expression: exp.Max) -> str:
+        return self.function_fallback_sql(expression)
+
+
+class SparkText(Spark):
+    """Spark SQL as Spark is given it."""
+
+    Generator = SparkTextGenerator
 
 
 class CepheidSpark(Spark):

@@ -88,12 +88,44 @@ def side_of_text(name: str) -> Callable[[list[Any]], exp.Expr]:
     return build
 
 
+def mark_between(tree: exp.Expr, mark: str) -> exp.Expr:
+    """What stands between the texts of listagg and string_agg, where nothing is said."""
+    for call in tree.find_all(exp.GroupConcat):
+        if call.args.get("separator") is None:
+            call.set("separator", exp.Literal.string(mark))
+    return tree
+
+
+def keep_name(name: str) -> Callable[[list[Any]], exp.Expr]:
+    """What DuckDB has, sqlglot would say otherwise, and Trino has not."""
+    return lambda given: exp.Anonymous(this=name, expressions=given)
+
+
+def leave_null_values_out(call: exp.Expr) -> exp.Expr:
+    """max_by(x, y), min_by(x, y) of DuckDB: where x is null, the row is left out."""
+    if call.args.get("count") is not None or isinstance(call.this, exp.Distinct):
+        return call
+    there = exp.Not(this=exp.Is(this=exp.Paren(this=call.this.copy()), expression=exp.null()))
+    return exp.Filter(this=call, expression=exp.Where(this=there))
+
+
 TRINO = {"REGEXP_EXTRACT": extract_or_null, "SPLIT_PART": split_or_null, "DATE_DIFF": whole_units_between}
 WITHOUT_NULLS = {"GREATEST": greatest, "LEAST": least}
 SIDES = {"LEFT": side_of_text("LEFT"), "RIGHT": side_of_text("RIGHT")}
+BESIDE_TRINO = {
+    **SIDES,
+    "DAYOFWEEK": day_from_sunday,
+    "QUANTILE": keep_name("QUANTILE_DISC"),
+    "XOR": lambda given: exp.BitwiseXor(this=given[0], expression=given[1]),
+}  # DuckDB's, in the default dialect
+KEPT = (
+    "JARO_WINKLER_SIMILARITY", "RANGE", "EPOCH_MS", "LIST_HAS_ANY", "ARRAY_HAS_ANY", "LIST_HAS_ALL", "ARRAY_HAS_ALL",
+    "LIST_REVERSE_SORT", "ARRAY_REVERSE_SORT",
+)  # fmt: skip
 DUCKDB = {
     **WITHOUT_NULLS,
     **SIDES,
+    **{name: keep_name(name) for name in KEPT},
     "REGEXP_REPLACE": replace_all,
     "DAYOFWEEK": day_from_sunday,
     "WEEKDAY": day_from_sunday,

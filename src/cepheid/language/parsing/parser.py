@@ -29,7 +29,7 @@ from sqlglot.dialects.dialect import Dialect
 from sqlglot.errors import ErrorLevel, ParseError, TokenError, UnsupportedError
 
 from cepheid.errors import CepheidError, NotSupportedYet, Span, SyntaxProblem
-from cepheid.language.parsing.dialect import CLAUSE, CepheidParser, open_dialect
+from cepheid.language.parsing.dialect import CLAUSE, CepheidParser, TrinoText, open_dialect
 from cepheid.language.parsing.distinct_arguments import refuse_distinct_arguments
 from cepheid.language.parsing.element_tokens import join_elements
 from cepheid.language.parsing.flink_spellings import spell_flink
@@ -137,7 +137,7 @@ def check_translatable(parsed: ParsedQuery, written: WrittenDialect) -> None:
     """Refuse what Trino's SQL has no words for: sqlglot would leave it out."""
     for tree in (parsed.relation, *(part for clause in parsed.clauses for part in list_parts(clause))):
         try:
-            tree.sql(dialect="trino", unsupported_level=ErrorLevel.RAISE)
+            tree.sql(dialect=TrinoText, unsupported_level=ErrorLevel.RAISE)
         except UnsupportedError as error:
             hint = "write it in the default dialect"
             raise NotSupportedYet(f"this part of {written}'s SQL ({error})", span=span_of(tree), hint=hint) from error

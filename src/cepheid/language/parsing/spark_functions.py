@@ -24,10 +24,10 @@ SAME = frozenset((
     "COALESCE", "NULLIF", "IF", "ABS", "SQRT", "EXP", "POWER",
     "POW", "SIN", "COS", "TAN", "UPPER", "LOWER", "LENGTH", "CHAR_LENGTH", "REPLACE", "YEAR", "MONTH", "DAY", "HOUR",
     "MINUTE", "SECOND", "QUARTER", "DATE_TRUNC", "COUNT", "SUM", "AVG", "MIN", "MAX", "MIN_BY", "MAX_BY", "STDDEV",
-    "STDDEV_SAMP", "STDDEV_POP", "VARIANCE", "VAR_SAMP", "VAR_POP", "BOOL_AND", "BOOL_OR", "ANY_VALUE", "FIRST",
-    "LAST", "COUNT_IF", "MEDIAN", "ROW_NUMBER", "RANK", "DENSE_RANK", "LAG", "LEAD",
+    "STDDEV_SAMP", "STDDEV_POP", "VARIANCE", "VAR_SAMP", "VAR_POP", "BOOL_AND", "BOOL_OR", "ANY_VALUE",
+    "COUNT_IF", "MEDIAN", "ROW_NUMBER", "RANK", "DENSE_RANK", "LAG", "LEAD",
     "FIRST_VALUE", "LAST_VALUE", "NTILE", "APPROX_COUNT_DISTINCT", "RLIKE", "REGEXP_LIKE", "CURRENT_TIMESTAMP",
-    "CURRENT_DATE", "STARTSWITH", "ENDSWITH", "CONCAT", "PERCENT_RANK", "CUME_DIST",
+    "CURRENT_DATE", "STARTSWITH", "ENDSWITH", "PERCENT_RANK", "CUME_DIST",
 ))  # fmt: skip
 SYNTAX = frozenset(("CAST", "TRY_CAST", "EXTRACT", "TRIM", "POSITION", "SUBSTRING", "SUBSTR", "MIN_BY", "MAX_BY"))
 
@@ -143,6 +143,61 @@ def _without_nulls(given: list[Any]) -> exp.Expr:
     return exp.Coalesce(this=gathered, expressions=[exp.Array(expressions=[])])
 
 
+def _first_or_last(kind: type[exp.Expr]) -> Build:
+    """The second argument is an offset in a pattern; elsewhere it says whether nulls are left out."""
+
+    def build(given: list[Any]) -> exp.Expr:
+        value, *others = given
+        if others and isinstance(others[0], exp.Boolean):
+            there = exp.Not(this=exp.Is(this=value.copy(), expression=exp.null()))
+            plain = kind(this=value)
+            return exp.Filter(this=plain, expression=exp.Where(this=there)) if others[0].this else plain
+        return kind(this=value, expression=others[0] if others else None)
+
+    return build
+
+
+def _join_texts(given: list[Any]) -> exp.Expr:
+    """listagg(x), string_agg(x): without a separator there is nothing between the texts."""
+    text, *mark = given
+    return exp.GroupConcat(this=text, separator=mark[0] if mark else exp.Literal.string(""))
+
+
+def _concat(given: list[Any]) -> exp.Expr:
+    """Of texts, and of arrays; null if one of them is null."""
+    if len(given) < 2:
+        return exp.Concat(expressions=given, safe=True)
+    first, *others = (exp.Paren(this=each) for each in given)
+    joined: exp.Expr = first
+    for other in others:
+        joined = exp.DPipe(this=joined, expression=other)
+    return exp.Paren(this=joined)
+
+
+def _array_contains(given: list[Any]) -> exp.Expr:
+    """Null if it is not found, and one of the elements is null."""
+    elements, value = given
+    known = exp.EQ(this=_call("len", elements.copy()), expression=_call("list_count", elements.copy()))
+    there = exp.Not(this=exp.Is(this=exp.Paren(this=value.copy()), expression=exp.null()))
+    found = exp.If(this=_call("list_contains", elements, value), true=exp.true())
+    absent = exp.If(this=exp.And(this=known, expression=there), true=exp.false())
+    return exp.Case(ifs=[found, absent])
+
+
+def _transform(given: list[Any]) -> exp.Expr:
+    """With an index, it would be counted from one."""
+    if len(given) != 2 or not isinstance(given[1], exp.Lambda) or len(given[1].expressions) != 1:
+        return _refuse("TRANSFORM")(given)
+    return exp.Transform(this=given[0], expression=given[1])
+
+
+def _from_seconds(given: list[Any]) -> exp.Expr:
+    seconds = exp.Cast(this=given[0], to=exp.DataType.build("decimal(20, 6)"))
+    return _call(
+        "make_timestamp", _cast(exp.Paren(this=exp.Mul(this=seconds, expression=_number(1_000_000))), "bigint")
+    )
+
+
 def _diff_units(given: list[Any]) -> exp.Expr:
     return _call("datesub", exp.Literal.string(read_unit(given[0]).lower()), given[1], given[2])
 
@@ -189,6 +244,7 @@ OWN: dict[str, Build] = {
     "LOCATE": _with("LOCATE", 2, lambda given: exp.StrPosition(this=given[1], substr=given[0])),
     "CONTAINS": _with("CONTAINS", 2, lambda given: exp.GT(
         this=exp.StrPosition(this=given[0], substr=given[1]), expression=_number(0))),
+    "CONCAT": _concat,
     "CONCAT_WS": lambda given: _call("concat_ws", *given),
     "REVERSE": lambda given: _call("reverse", *given),
     "REPEAT": lambda given: exp.Repeat(this=given[0], times=given[1]),
@@ -213,7 +269,7 @@ OWN: dict[str, Build] = {
     "TIMESTAMPDIFF": _with("TIMESTAMPDIFF", 3, _diff_units),
     "LAST_DAY": lambda given: exp.LastDay(this=given[0]),
     "UNIX_TIMESTAMP": _with("UNIX_TIMESTAMP", 1, _epoch),
-    "TIMESTAMP_SECONDS": lambda given: _times(given, 1_000_000),
+    "TIMESTAMP_SECONDS": _with("TIMESTAMP_SECONDS", 1, _from_seconds),
     "TIMESTAMP_MILLIS": lambda given: _times(given, 1000),
     "TIMESTAMP_MICROS": lambda given: _times(given, 1),
     "TO_TIMESTAMP": _parse_time("timestamp"),
@@ -222,12 +278,17 @@ OWN: dict[str, Build] = {
     # --- arrays
     "ARRAY": lambda given: exp.Array(expressions=given),
     "ARRAY_SIZE": lambda given: exp.ArraySize(this=given[0]),
-    "ARRAY_CONTAINS": _with("ARRAY_CONTAINS", 2, lambda given: _call("list_contains", *given)),
+    "ARRAY_CONTAINS": _with("ARRAY_CONTAINS", 2, _array_contains),
+    "TRANSFORM": _transform,
     "ARRAY_MAX": lambda given: _call("list_max", *given),
     "ARRAY_MIN": lambda given: _call("list_min", *given),
     "COLLECT_LIST": _with("COLLECT_LIST", 1, _without_nulls),
     "ARRAY_AGG": _with("ARRAY_AGG", 1, _without_nulls),
     "MEAN": rename_unknown("AVG"),
+    "FIRST": _first_or_last(exp.First),
+    "LAST": _first_or_last(exp.Last),
+    "LISTAGG": _join_texts,
+    "STRING_AGG": _join_texts,
     # --- names that DuckDB has with another meaning
     **{name: _refuse(name) for name in (
         "HASH", "RANGE", "USER", "VERSION", "TIME_BUCKET", "BIN", "JSON_ARRAY_LENGTH", "MAP_CONCAT", "MAP_ENTRIES",

@@ -43,7 +43,7 @@ SUBSTR: dict[str, Any] = {"SUBSTR": lambda self: self._parse_substring()}
 
 
 class TrinoWrittenParser(WrittenHabits, TrinoCepheidParser):
-    FUNCTIONS: ClassVar = {**TrinoParser.FUNCTIONS, **null_habits.TRINO, **trino_functions.FUNCTIONS}
+    FUNCTIONS: ClassVar = {**TrinoCepheidParser.FUNCTIONS, **null_habits.TRINO, **trino_functions.FUNCTIONS}
     FUNCTION_PARSERS: ClassVar = {
         **TrinoCepheidParser.FUNCTION_PARSERS,
         **SUBSTR,
@@ -66,6 +66,7 @@ class FlinkCepheidParser(WrittenHabits, TrinoCepheidParser):
         **{name: parse for name, parse in TrinoParser.FUNCTION_PARSERS.items() if name != "INITCAP"},
         "FLOOR": lambda self: flink_functions.floor_time(self._parse_ceil_floor(exp.Floor)),
         "CEIL": lambda self: flink_functions.floor_time(self._parse_ceil_floor(exp.Ceil)),
+        "LISTAGG": lambda self: null_habits.mark_between(self._parse_string_agg(), ","),
         **SUBSTR,
         "JSON_VALUE": trino_functions.read_json_value,
     }
@@ -109,6 +110,15 @@ class DuckDBCepheidParser(WrittenHabits, CepheidParser, DuckDBParser):
     PRIMARY_PARSERS: ClassVar = {**DuckDBParser.PRIMARY_PARSERS, **ESCAPED_TEXTS}
     QUERY_MODIFIER_PARSERS: ClassVar = without_match_recognize(DuckDBParser.QUERY_MODIFIER_PARSERS)
 
+    def _parse_string_agg(self) -> Any:
+        return null_habits.mark_between(super()._parse_string_agg(), ",")
+
+    def _parse_distinct_arg_function(self, func: Any, distinct_index: int = 0) -> Any:
+        """Those that DISTINCT may stand in, such as max_by; `quantile` is one of the values."""
+        kind = exp.PercentileDisc if func is exp.Quantile else func
+        call = super()._parse_distinct_arg_function(kind, distinct_index)
+        return null_habits.leave_null_values_out(call) if isinstance(call, exp.ArgMax | exp.ArgMin) else call
+
 
 class CepheidDuckDB(DuckDB):
     class Tokenizer(DuckDB.Tokenizer):
@@ -122,8 +132,12 @@ class SparkHereParser(WrittenHabits, CepheidParser, SparkParser):
     QUERY_MODIFIER_PARSERS: ClassVar = without_match_recognize(SparkParser.QUERY_MODIFIER_PARSERS)
     FUNCTIONS: ClassVar = spark_functions.only_exact(SparkParser.FUNCTIONS)
     FUNCTION_PARSERS: ClassVar = spark_functions.only_exact_syntax(SparkParser.FUNCTION_PARSERS)
+    NO_PAREN_FUNCTION_PARSERS: ClassVar = {
+        name: parse for name, parse in SparkParser.NO_PAREN_FUNCTION_PARSERS.items() if name != "TRANSFORM"
+    }
     text_habits = TextHabits(escapes=True, position="first")
     time_fields = time_fields.SPARK
+    joins_need_condition = False
 
 
 class CepheidSparkHere(Spark):

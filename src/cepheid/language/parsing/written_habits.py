@@ -50,6 +50,17 @@ class WrittenHabits(TokenReader):
                 f"{name.text} does not take these arguments", span=self.place(name), hint=ARGUMENTS_HINT
             ) from problem
 
+    def _parse_window(self, this: exp.Expr | None, alias: bool = False) -> exp.Expr | None:
+        """A FILTER behind what was read as an aggregate with one is a second condition."""
+        found = super()._parse_window(this, alias)
+        outer = found.this if isinstance(found, exp.Window) else found
+        if isinstance(outer, exp.Filter) and isinstance(outer.this, exp.Filter):
+            inner = outer.this
+            both = exp.and_(inner.expression.this, outer.expression.this, copy=False)
+            outer.set("expression", exp.Where(this=both))
+            outer.set("this", inner.this)
+        return found
+
     def _parse_escape(self, this: exp.Expr | None) -> exp.Expr | None:
         found = super()._parse_escape(this)
         if found is None or isinstance(found, exp.Escape):

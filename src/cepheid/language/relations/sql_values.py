@@ -20,7 +20,7 @@ from sqlglot.errors import ParseError, UnsupportedError
 from sqlglot.parser import Parser
 
 from cepheid.errors import InvalidQuery
-from cepheid.language.parsing.dialect import CepheidSpark, TrinoText
+from cepheid.language.parsing.dialect import CepheidSpark, SparkText, TrinoText
 from cepheid.language.parsing.own_functions import write_own_functions
 from cepheid.scalars.value import (
     Column,
@@ -35,6 +35,7 @@ from cepheid.scalars.value import (
 )
 from cepheid.settings import DialectName
 
+_WRITERS = {"trino": TrinoText, "spark": SparkText}
 DIALECT: DialectName = "trino"  # of values and texts between our parts, if nothing else is said
 _OPERATORS = (exp.Binary, exp.Unary, exp.Between, exp.In, exp.Bracket, exp.AtTimeZone, exp.Interval, exp.Collate)
 _LOOSE = (exp.Binary, exp.Not, exp.Between, exp.In, exp.AtTimeZone, exp.Lambda, exp.Collate)
@@ -194,6 +195,22 @@ def _guard_divisors(tree: exp.Expr) -> None:
             division.set("expression", guarded)
 
 
+def _keep_null_values(tree: exp.Expr) -> None:
+    """max_by(x, y) is the x of the greatest y, though it be null; DuckDB's looks for an x that is not."""
+    for kind, name in ((exp.ArgMax, "ARG_MAX_NULL"), (exp.ArgMin, "ARG_MIN_NULL")):
+        for call in list(tree.find_all(kind)):
+            if call.args.get("count") is None and not isinstance(call.this, exp.Distinct):
+                call.replace(exp.Anonymous(this=name, expressions=[call.this.copy(), call.expression.copy()]))
+
+
+def _count_conditions(tree: exp.Expr) -> None:
+    """count_if is 0 where the condition never holds; DuckDB's is null if it is always null."""
+    for call in list(tree.find_all(exp.CountIf)):
+        if not isinstance(call.this, exp.Distinct):
+            test = exp.Case(ifs=[exp.If(this=call.this.copy(), true=exp.Literal.number(1))])
+            call.replace(exp.Count(this=test, big_int=True))
+
+
 def _count_entries(tree: exp.Expr) -> None:
     """cardinality(x) is of arrays and of maps; what sqlglot writes for it, array_length, DuckDB has for arrays only."""
     for size in reversed(list(tree.find_all(exp.ArraySize))):
@@ -206,6 +223,8 @@ def _write_renamed(tree: exp.Expr, dialect: str, tables: Mapping[str, str]) -> s
     if dialect == "duckdb":
         _guard_divisors(tree)
         _count_entries(tree)
+        _count_conditions(tree)
+        _keep_null_values(tree)
     if dialect != DIALECT:
         tree = write_own_functions(tree, dialect)
     for table in tree.find_all(exp.Table) if tables else ():
@@ -219,8 +238,7 @@ def _write_renamed(tree: exp.Expr, dialect: str, tables: Mapping[str, str]) -> s
 def write_text(tree: exp.Expr, dialect: str) -> str:
     """The tree in a dialect; what that has no words for is refused, where sqlglot would leave it out."""
     try:
-        written = TrinoText if dialect == DIALECT else dialect
-        return tree.sql(dialect=written, comments=False, unsupported_level=ErrorLevel.RAISE)
+        return tree.sql(dialect=_WRITERS.get(dialect, dialect), comments=False, unsupported_level=ErrorLevel.RAISE)
     except UnsupportedError as problem:
         raise InvalidQuery(
             f"the host's SQL engine cannot be told this: {str(problem).splitlines()[0].rstrip('.')}",
