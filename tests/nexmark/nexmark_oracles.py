@@ -335,10 +335,73 @@ def quick_bids(streams: Streams) -> Rows:
     return found
 
 
+def gather_pairs(streams: Streams) -> dict[tuple[int, int], list[Row]]:
+    return gather(streams["bid"], lambda bid: (bid["auction"], bid["bidder"]))
+
+
+def cep_q0(streams: Streams) -> Rows:
+    """As fall_and_recovery, of each bidder in an auction."""
+    found: Rows = []
+    for pair, bids in gather_pairs(streams).items():
+        at = 0
+        while at < len(bids):
+            low = at
+            while low + 1 < len(bids) and bids[low + 1]["price"] < bids[low]["price"]:
+                low += 1
+            up = low + 1
+            if low - at >= 2 and up < len(bids) and bids[up]["price"] > bids[low - 1]["price"]:
+                found.append((*pair, *(bids[place]["dateTime"] for place in (at, low, up))))
+                at = up
+            else:
+                at += 1
+    return found
+
+
+def find_low_means(streams: Streams, skips_match: bool) -> Rows:
+    """The loop takes bids while their mean is low; the last bid of all is B, which may be any."""
+    found: Rows = []
+    for pair, bids in gather_pairs(streams).items():
+        at = 0
+        while at < len(bids):
+            end, total = at, 0
+            while end < len(bids) - 1 and total + bids[end]["price"] < 10_000 * (end + 1 - at):
+                total += bids[end]["price"]
+                end += 1
+            if end > at:
+                found.append((*pair, bids[at]["dateTime"], bids[end - 1]["dateTime"], total // (end - at)))
+            at = end + 1 if end > at and skips_match else at + 1
+    return found
+
+
+def cep_q1(streams: Streams) -> Rows:
+    return find_low_means(streams, skips_match=True)
+
+
+def cep_q2(streams: Streams) -> Rows:
+    return find_low_means(streams, skips_match=False)
+
+
+def cep_q3(streams: Streams) -> Rows:
+    found: Rows = []
+    for pair, bids in gather_pairs(streams).items():
+        at = 0
+        while at < len(bids):
+            least, down = bids[at]["price"] - 50, at + 1
+            while down < len(bids) and bids[down]["price"] > least:
+                down += 1
+            quick = down < len(bids) and bids[down]["dateTime"] - bids[at]["dateTime"] < timedelta(seconds=5)
+            if quick and bids[down]["price"] < least:
+                found.append((*pair, bids[down]["dateTime"], bids[at]["price"] - bids[down]["price"]))
+                at = down + 1
+            else:
+                at += 1
+    return found
+
+
 ORACLES: dict[str, Callable[[Streams], Rows]] = {
     oracle.__name__: oracle
     for oracle in (
         q0, q1, q2, q3, q4, q5, q6, q7, q8, q9, q10, q11, q12, q13, q14, q15, q16, q17, q18, q19, q20, q21, q22,
-        rising_bids, fall_and_recovery, late_first_bid, quick_bids,
+        rising_bids, fall_and_recovery, late_first_bid, quick_bids, cep_q0, cep_q1, cep_q2, cep_q3,
     )
 }  # fmt: skip

@@ -215,6 +215,23 @@ SELECT
 FROM bid;""",
 }  # fmt: skip
 
+LOW_MEAN = """
+SELECT auction, bidder, began, ended, mean
+FROM bid
+MATCH_RECOGNIZE (
+  PARTITION BY auction, bidder
+  ORDER BY dateTime
+  MEASURES
+    FIRST(A.`dateTime`) AS began,
+    LAST(A.`dateTime`) AS ended,
+    AVG(A.price) AS mean
+  ONE ROW PER MATCH
+  AFTER MATCH SKIP {skip}
+  PATTERN (A+ B)
+  DEFINE A AS AVG(A.price) < 10000
+);"""
+
+# cep_q0 to cep_q3: those of NEXMark's own set of patterns
 PATTERNS: dict[str, str] = {
     "rising_bids": """
 SELECT *
@@ -282,5 +299,40 @@ MATCH_RECOGNIZE (
   AFTER MATCH SKIP TO NEXT ROW
   PATTERN (A B C) WITHIN INTERVAL '2' SECOND
   DEFINE B AS B.auction <> A.auction
+);""",
+    "cep_q0": """
+SELECT auction, bidder, began, lowest, ended
+FROM bid
+MATCH_RECOGNIZE (
+  PARTITION BY auction, bidder
+  ORDER BY dateTime
+  MEASURES
+    FIRST_BID.dateTime AS began,
+    LAST(FALLING.dateTime) AS lowest,
+    LAST(RISING.dateTime) AS ended
+  ONE ROW PER MATCH
+  AFTER MATCH SKIP TO LAST RISING
+  PATTERN (FIRST_BID FALLING+ RISING)
+  DEFINE
+    FALLING AS
+      FALLING.price < LAST(FALLING.price, 1) OR
+      (LAST(FALLING.price, 1) IS NULL AND FALLING.price < FIRST_BID.price),
+    RISING AS RISING.price > LAST(FALLING.price, 1)
+);""",
+    "cep_q1": LOW_MEAN.format(skip="PAST LAST ROW"),
+    "cep_q2": LOW_MEAN.format(skip="TO NEXT ROW"),
+    "cep_q3": """
+SELECT auction, bidder, fell_at, fell_by
+FROM bid
+MATCH_RECOGNIZE (
+  PARTITION BY auction, bidder
+  ORDER BY dateTime
+  MEASURES C.dateTime AS fell_at, A.price - C.price AS fell_by
+  ONE ROW PER MATCH
+  AFTER MATCH SKIP PAST LAST ROW
+  PATTERN (A B* C) WITHIN INTERVAL '5' SECOND
+  DEFINE
+    B AS B.price > A.price - 50,
+    C AS C.price < A.price - 50
 );""",
 }

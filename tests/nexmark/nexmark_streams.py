@@ -90,12 +90,15 @@ def _make_auction(draw: random.Random, auction: int, now: datetime, persons: int
 def _make_bid(draw: random.Random, number: int, now: datetime, rows: dict[str, list[Row]]) -> Row:
     recent = rows["auction"][-8:]
     auction = 1107 if draw.random() < 0.05 else draw.choice(recent)["id"]  # 1107 is 9 * 123
+    bidder = FIRST_ID + draw.randrange(len(rows["person"]))
+    if draw.random() < 0.2:
+        auction, bidder = 1107, FIRST_ID  # one who bids again and again
     price = 1000 * draw.randrange(10 ** draw.choice((1, 3, 5))) + number
     channel = draw.choice(CHANNELS)
     folders = "/".join("".join(draw.choices("abc", k=2)) for _ in range(draw.randrange(1, 4)))
     query = f"query=1&channel_id={draw.randrange(1000)}" if draw.random() < 0.7 else "query=1"
     return {
-        "auction": auction, "bidder": FIRST_ID + draw.randrange(len(rows["person"])), "price": price,
+        "auction": auction, "bidder": bidder, "price": price,
         "channel": channel, "url": f"https://www.auctions.example/{folders}/item.htm?{query}", "dateTime": now,
         "extra": _make_extra(draw),
     }  # fmt: skip
