@@ -70,3 +70,11 @@ def test_a_chain_of_queries_is_asked_once_for_each(dialect: str) -> None:
         parts.append(f"c{number} AS (SELECT id + 1 AS id, v + id AS v, v + 2 AS w, id * v AS x FROM {before})")
         before = f"c{number}"
     assert len(run(f"WITH {', '.join(parts)} SELECT v / 2 AS y FROM {before}", dialect)) == 2
+
+
+@pytest.mark.parametrize(("dialect", "halves"), [("trino", [3, 7]), ("flink", [3, 7]), ("risingwave", [3.5, 7.0])])
+def test_a_whole_number_is_its_own_floor_where_the_dialect_has_it(dialect: str, halves: list[Any]) -> None:
+    assert run("SELECT ceil(v) / 2 AS y FROM t", dialect) == halves
+    rows = f"{ALL} AFTER MATCH SKIP PAST LAST ROW"
+    assert run(f"SELECT x AS y FROM t {PATTERN.format('floor(LAST(A.v)) / 2', rows)}", dialect) == halves
+    assert run("SELECT floor(d) AS y FROM t", dialect) == [1.0, 2.0]

@@ -57,11 +57,13 @@ def six_digits(one: Decimal, other: Decimal) -> Decimal:
 
 @dataclass(frozen=True, slots=True)
 class IntegerHabits:
-    """cuts_quotients: is 7 / 2 a whole number?  cuts_means: is the mean of whole numbers one?  digits: how many a
-    quotient of decimals has; None: it is a double.  literals_are_short: is 3 a decimal of one digit beside others?"""
+    """cuts_quotients: is 7 / 2 a whole number?  cuts_means: is the mean of whole numbers one?  keeps_whole: are ceil
+    and floor of one, or doubles?  digits: how many a quotient of decimals has; None: it is a double.
+    literals_are_short: is 3 a decimal of one digit beside others?"""
 
     cuts_quotients: bool = False
     cuts_means: bool = False
+    keeps_whole: bool = False
     digits: QuotientDigits | None = None
     literals_are_short: bool = False
     casts: CastHabits = NO_CASTS
@@ -70,12 +72,14 @@ class IntegerHabits:
 HABITS: dict[WrittenDialect, IntegerHabits] = {
     "trino": IntegerHabits(
         cuts_quotients=True,
+        keeps_whole=True,
         digits=digits_as_given,
         casts=CastHabits(halves_up=True, text_is_whole=True, text_of_double=TRINO_TEXT, keeps_dates=True),
     ),
     "flink": IntegerHabits(
         cuts_quotients=True,
         cuts_means=True,
+        keeps_whole=True,
         digits=six_digits,
         casts=CastHabits(
             cuts_digits=True, cuts_text=True, text_of_double=JAVA_TEXT, capital_booleans=True, keeps_dates=True
@@ -137,12 +141,15 @@ class _Settle:
         self.habits, self.types = habits, types
 
     def change(self, tree: exp.Expression, type_of: Callable[[exp.Expr], TypeOf]) -> exp.Expression:
-        found = [node for node in tree.walk(bfs=False) if isinstance(node, exp.Div | exp.Avg | exp.Cast | DAYS)]
+        kinds = exp.Div | exp.Avg | exp.Cast | exp.Ceil | exp.Floor | DAYS
+        found = [node for node in tree.walk(bfs=False) if isinstance(node, kinds)]
         for node in reversed(found):  # inner ones first
             if isinstance(node, exp.Div) and (self.habits.cuts_quotients or self.habits.digits):
                 changed = self.settle_division(node, type_of(node))
             elif isinstance(node, exp.Avg) and self.habits.cuts_means:
                 changed = self.settle_mean(node, type_of(node))
+            elif isinstance(node, exp.Ceil | exp.Floor) and self.habits.keeps_whole:
+                changed = self.settle_rounding(node, type_of(node))
             elif isinstance(node, exp.Cast):
                 changed = node, settle_cast(node, type_of(node), self.habits.casts)
             elif isinstance(node, DAYS) and self.habits.casts.keeps_dates is not None:
@@ -175,6 +182,11 @@ class _Settle:
                 hint=f"say it: CAST({unknown.sql()} AS DOUBLE) or CAST({unknown.sql()} AS BIGINT)",
             )
         return node, call_own(INT_DIV, node.this.copy(), node.expression.copy())
+
+    def settle_rounding(self, node: exp.Ceil | exp.Floor, type_of: TypeOf) -> tuple[exp.Expr, exp.Expr]:
+        """A whole number is its own floor; DuckDB makes a double of it."""
+        given = type_of(node.this) if not (node.args.get("decimals") or node.args.get("to")) else None
+        return node, exp.Paren(this=node.this.copy()) if given is not None and is_whole(given) else node
 
     def find_decimal(self, written: exp.Expr, given: pa.DataType | None) -> Decimal | None:
         """The decimal that a number is taken for beside another; None of doubles."""
