@@ -86,10 +86,11 @@ class ContinuousQuery:
             self._has_kernels = True
             with collecting_later():
                 return self._push(tables)
-        self._unseen += sum(map(len, tables.values()))
-        if self._unseen >= MANY_WAITING:
-            self._unseen = 0
-            warn_of_waiting(self._host.count())
+        if len(self._inputs.schemas) > 1:  # one stream alone waits for no other
+            self._unseen += sum(map(len, tables.values()))
+            if self._unseen >= MANY_WAITING:
+                self._unseen = 0
+                warn_of_waiting(self._host.count())
         return self._push(tables)
 
     def _push(self, tables: dict[str, pa.Table]) -> Any:
