@@ -118,6 +118,8 @@ def write_tree(value: Scalar) -> exp.Expr:
     is_column = kind is exp.Bracket and isinstance(parts["this"], exp.Column | exp.Dot)
     if is_column and parts["this"].name.upper() in Parser.ARRAY_CONSTRUCTORS:
         parts["this"] = exp.Paren(this=parts["this"])  # "array"[1] would be read as ARRAY[1]
+    if kind in (exp.Any, exp.All) and not isinstance(parts["this"], exp.Query | exp.Tuple):
+        parts["this"] = exp.Paren(this=parts["this"])  # of a list; in Spark SQL, any(x > 1) is an aggregate
     return kind(**parts)
 
 
