@@ -64,7 +64,7 @@ def _run_on_server(spark: SparkSession, frames: Mapping[str, DataFrame], text: s
 
 
 def _first_line(problem: Exception) -> str:
-    return str(problem).splitlines()[0].partition(" SQLSTATE:")[0]  # its line and place are not the user's
+    return str(problem).strip().splitlines()[0].partition(" SQLSTATE:")[0]  # its line and place are not the user's
 
 
 @contextmanager

@@ -205,6 +205,8 @@ class ConditionBinder:
         """The variables of which the part asks whether an element is there."""
         tested = [node.this.unnest() for node in part.find_all(exp.Is) if isinstance(node.expression, exp.Null)]
         tested += [each for node in part.find_all(exp.Coalesce) for each in (node.this, *node.expressions)]
+        spark = [node for node in part.find_all(exp.Anonymous) if node.name.upper() in ("COALESCE", "NVL", "IFNULL")]
+        tested += [each for node in spark for each in node.expressions]  # where functions are kept as they are written
         elements = [self.scope.find_element(column) for column in tested if isinstance(column, exp.Column)]
         return {element.variable for element in elements if element.kind == "back" or element.offset}
 
