@@ -68,3 +68,28 @@ def test_star_beside_other_columns_under_a_pattern(outputs: str) -> None:
     text = f"""WITH u AS (SELECT {outputs} FROM s e UNION ALL SELECT {outputs.replace("s1", "s2")} FROM s e WHERE n > 1)
         SELECT * FROM u MATCH_RECOGNIZE (ORDER BY ts MEASURES a.k AS k, b.n AS n PATTERN (a b) DEFINE b AS b.n > 0)"""
     assert run(text, s=EVENTS)
+
+
+FOUND_AT_RANDOM = {
+    "SELECT * cast FROM buses": "cast",
+    "SELECT * FROM buses MATCH_RECOGNIZE (ORDER BY ts MEASURES 1 AS b PATTERN (a) DEFINE a AS bus | LAG(bus))": "LAG",
+    "SELECT max_by(bus) AS m FROM buses": None,
+}
+
+
+@pytest.mark.parametrize("query", FOUND_AT_RANDOM)
+def test_what_random_mutations_found_is_an_error_of_ours(query: str) -> None:
+    buses = pa.table({"ts": pa.array([1], pa.timestamp("us")), "bus": [1], "delay": [1.0]})
+    with pytest.raises(cep.CepheidError) as told:
+        cep.sql(query, buses=buses)
+    assert told.value.hint
+    place = FOUND_AT_RANDOM[query]
+    if place is not None:
+        assert told.value.span is not None
+        assert place in query[told.value.span.start : told.value.span.end]
+
+
+def test_an_offset_beyond_all_numbers_reaches_no_row() -> None:
+    buses = pa.table({"ts": pa.array([1, 2], pa.timestamp("us")), "bus": [1, 2]})
+    query = cep.open("SELECT lag(bus, 9223372036854775808) OVER (ORDER BY ts) AS b FROM buses", buses=buses.schema)
+    assert query.push(buses=buses).column("b").to_pylist() + query.finish().column("b").to_pylist() == [None, None]

@@ -6,6 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from cepheid.arrow_compute import pc
+from cepheid.errors import NotSupportedYet
 from cepheid.graph.operators.window_aggregate import Arrangement, SortTerm
 from cepheid.kernel.columns import Int64s
 
@@ -51,7 +52,10 @@ def _sort(terms: tuple[SortTerm, ...], cells: dict[str, pa.Array], evaluations: 
 def _sort_key(term: SortTerm, cells: dict[str, pa.Array]) -> Int64s:
     """Numbers in the order that the term asks for; NaN is greater than every other number."""
     column = cells[term.cell]
-    ranks = pc.rank(column, sort_keys="ascending", tiebreaker="min").to_numpy().astype(np.int64)
+    try:
+        ranks = pc.rank(column, sort_keys="ascending", tiebreaker="min").to_numpy().astype(np.int64)
+    except pa.ArrowNotImplementedError:
+        raise NotSupportedYet(f"ORDER BY values of type {column.type}", hint="order by a number or a text") from None
     if term.descending:
         ranks = -ranks
     if column.null_count:

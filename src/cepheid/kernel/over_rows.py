@@ -21,6 +21,7 @@ from cepheid.kernel.over import Flags, OverEvents, OverFrame, OverFunction, Over
 Arrays = dict[str, Int64s]
 Value = TypeVar("Value", bound=np.generic)
 NEVER = np.int64(2**63 - 1)
+FARTHEST = 2**60  # rows: no stream has as many, and numbers beyond it would not fit
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,13 +172,14 @@ class OverRowsKernel:
             return rows, now
         number = self._sequences.index(function.column)
         passed, settled = self._before[number][rows], now
+        offset = min(function.number, FARTHEST)
         if function.function == "lag":
-            wanted = passed - function.number
+            wanted = passed - offset
         elif function.function == "lead":
-            wanted = passed + self._member[number][rows] + function.number - 1
+            wanted = passed + self._member[number][rows] + offset - 1
         else:
             low, high = self._bound(chosen, waiting, number)
-            place = {"first": low, "last": high - 1, "nth": low + function.number - 1}[function.function]
+            place = {"first": low, "last": high - 1, "nth": low + offset - 1}[function.function]
             wanted = np.where((place >= low) & (place < high), place, -1)
             settled = self._settle_frame(self._program.frame, chosen, waiting)
         picked = self._pick(chosen, waiting, wanted, number)
@@ -262,9 +264,9 @@ class OverRowsKernel:
             member, before = self._member[number], self._before[number]
             after = self._find_first(before, newest=before + member)[self._keys]
             if function.function == "lag":
-                needed |= member & (before >= after - function.number)
+                needed |= member & (before >= after - min(function.number, FARTHEST))
             elif frame.start is None:
-                head = {"first": 1, "nth": function.number, "last": 0}[function.function]
+                head = {"first": 1, "nth": min(function.number, FARTHEST), "last": 0}[function.function]
                 needed |= member & (before < head)
                 if function.function == "last" or function.column is not None:
                     needed |= member & (before >= after - 1 - max(-frame.end, 0))

@@ -167,7 +167,9 @@ def _order_inside(call: exp.Expr) -> tuple[exp.Ordered, ...]:
 def _read_row_function(node: exp.Expr, call: exp.Expr, known: str | None, source: EventInput) -> _Parts:
     names = names_of_call(call)
     found = row_function(WITH_NUMBER[known]) if known else find_row_function(names, source.describe.dialect)
-    assert found is not None, "needs_rows found it"
+    if found is None:
+        hint = "in a match, PREV, NEXT, FIRST and LAST read other rows"
+        raise NotSupportedYet(f"{names[0].upper()} over the rows of a match", span=span_of(node), hint=hint)
     given = [part.this if isinstance(part, exp.Order) else part for part in _arguments_of(call)]
     distinct = bool(given) and isinstance(given[0], exp.Distinct)
     if distinct:

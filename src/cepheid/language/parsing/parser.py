@@ -119,6 +119,10 @@ def parse_relation(text: str, name: DialectName, written: WrittenDialect | None 
     tree = run_parser(parser, join_elements(tokens), text)
     if not isinstance(tree, QUERIES):
         raise SyntaxProblem("this is not a query", span=span_of_tokens(tokens), hint=QUERY_HINT)
+    for alias in tree.find_all(exp.Alias):
+        if isinstance(alias.this, exp.Star):
+            hint = "a comma may be missing: SELECT *, x"
+            raise SyntaxProblem("* has no name of its own", span=span_of(alias.args["alias"]), hint=hint)
     return tree
 
 

@@ -201,7 +201,7 @@ def _keep_null_values(tree: exp.Expr) -> None:
     """max_by(x, y) is the x of the greatest y, though it be null; DuckDB's looks for an x that is not."""
     for kind, name in ((exp.ArgMax, "ARG_MAX_NULL"), (exp.ArgMin, "ARG_MIN_NULL")):
         for call in list(tree.find_all(kind)):
-            if call.args.get("count") is None and not isinstance(call.this, exp.Distinct):
+            if call.expression and call.args.get("count") is None and not isinstance(call.this, exp.Distinct):
                 call.replace(exp.Anonymous(this=name, expressions=[call.this.copy(), call.expression.copy()]))
 
 
