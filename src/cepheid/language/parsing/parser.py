@@ -122,7 +122,8 @@ def parse_relation(text: str, name: DialectName, written: WrittenDialect | None 
     for alias in tree.find_all(exp.Alias):
         if isinstance(alias.this, exp.Star):
             hint = "a comma may be missing: SELECT *, x"
-            raise SyntaxProblem("* has no name of its own", span=span_of(alias.args["alias"]), hint=hint)
+            span = span_of(alias.args["alias"]) or span_of(alias) or span_of_tokens(tokens)
+            raise SyntaxProblem("* has no name of its own", span=span, hint=hint)
     return tree
 
 
