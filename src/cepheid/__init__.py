@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from cepheid.execution.split import Splitter as Splitter
     from cepheid.language.builder.pattern_builder import Pattern as Pattern
     from cepheid.language.builder.pattern_builder import pattern as pattern
+    from cepheid.lateness import Disorder as Disorder
     from cepheid.live_session import Session as Session
     from cepheid.lookups import Aggregate as Aggregate
     from cepheid.lookups import Database as Database
@@ -61,6 +62,7 @@ _HOMES = {
     "Session": "cepheid.live_session",
     "pattern": "cepheid.language.builder.pattern_builder",
     "Pattern": "cepheid.language.builder.pattern_builder",
+    "Disorder": "cepheid.lateness",
     "Aggregate": "cepheid.lookups",
     "Database": "cepheid.lookups",
     "Table": "cepheid.lookups",

@@ -49,7 +49,7 @@ from cepheid.execution.sinks.whole_files import WholeFileSink
 from cepheid.execution.sources.kinds import open_source
 from cepheid.execution.sources.source import Source
 from cepheid.graph.attributes import Beliefs
-from cepheid.idle_streams import IdleAfter, Span, read_idle_after, read_span
+from cepheid.idle_streams import IdleAfter, read_idle_after, read_idle_span
 from cepheid.language.catalog import Catalog
 from cepheid.language.parsing.written_text import write_in
 from cepheid.lookups import Aggregate, Database, Table
@@ -65,6 +65,7 @@ from cepheid.session_inputs import (
     read_lateness,
 )
 from cepheid.settings import Settings, WrittenDialect, check_key_groups
+from cepheid.spans import Span
 from cepheid.user_functions import Function, read_functions
 
 FILE_SINKS = (WholeFileSink, GrowingFileSink)  # whose columns cannot change
@@ -154,7 +155,7 @@ class Session:
     def source(self, name: str, given: Any, idle_after: Span | None = None) -> None:
         """A stream, by its schema, or by something that can be read (a file, a table; see `run`); or what events are
         looked up in, a `cep.Table` or a `cep.Database`.  idle_after: of this stream, if not as the session says."""
-        span = self._read_idle_after(name) if idle_after is None else read_span(idle_after)
+        span = self._read_idle_after(name) if idle_after is None else read_idle_span(idle_after)
         if idle_after is not None and isinstance(given, Table | Database):
             raise InvalidInput(f'"{name}" is looked up in, and is never waited for', hint="leave idle_after out")
         with self._changing:

@@ -15,6 +15,7 @@ from cepheid.compiler import Query, check_bounded, compile_query, explain_compil
 from cepheid.errors import InvalidInput, RejectedEventsWarning, RowsAtTheEndWarning
 from cepheid.idle_streams import IdleAfter, read_idle_after
 from cepheid.language.parsing.written_text import write_in
+from cepheid.lateness import Disorder, check_disorder
 from cepheid.lookups import Aggregate, Database, Table
 from cepheid.processing_time import Clock, check_clock
 from cepheid.schema import read_schema, read_table
@@ -128,7 +129,8 @@ def open(  # noqa: A001 (the name is part of the contract: cep.open)
     aggregates: Mapping[str, Aggregate] | None = None,
     dialect: WrittenDialect | None = None,
     event_time: Mapping[str, str] | None = None,
-    emit: EmitName = "final",
+    emit: EmitName | None = None,
+    disorder: Disorder | None = None,
     idle_after: IdleAfter | None = None,
     clock: Clock | None = None,
     functions: Mapping[str, Function] | None = None,
@@ -140,17 +142,22 @@ def open(  # noqa: A001 (the name is part of the contract: cep.open)
     may be of other queries as well, or of fewer: `restored` says what became of each.  One that has changed since is
     refused, or, with `on_change="restart"`, begins empty.  `emit`: "final" gives rows that can no longer change, those
     that may always change at `finish()`; "changes" gives every row when it comes and when it goes, told by `_change`,
-    `_match` and `_version` in front of it.
-    idle_after: a stream that says nothing while the others come
-    so far in event time is not waited for until it speaks again: "30 s" or a timedelta, of all streams or by name.
-    clock: what PROCTIME() says; None: the system's.  functions: scalar functions in Python, by name (`cep.Function`).
+    `_match` and `_version` in front of it.  disorder: how long events are held back, how late they may be and what
+    comes out (`cep.Disorder`), instead of `lateness` and `emit`.  idle_after: a stream that says nothing while the
+    others come so far in event time is not waited for until it speaks again: "30 s" or a timedelta, of all streams or
+    by name.  clock: what PROCTIME() says; None: the system's.  functions: scalar functions in Python, by name
+    (`cep.Function`).
     """
     stamping = None if clock is None else check_clock(clock)
     check_on_change(on_change)
     check_dialect(dialect, "trino")
     query = write_in(query, dialect)
     lookups, others = part_lookups(schemas)
-    settings = _settings(lateness, strict, None, read_idle_after(idle_after, others), emit)
+    idle = read_idle_after(idle_after, others)
+    if disorder is None:
+        settings = _settings(lateness, strict, None, idle, emit or "final")
+    else:
+        settings = check_disorder(disorder, lateness, emit).choose(Settings(strict=strict, idle_after=idle))
     read = {name: read_schema(name, value) for name, value in others.items()}
     with collecting_later():
         from cepheid.execution.embedded.continuous import ContinuousQuery
@@ -163,7 +170,7 @@ def open(  # noqa: A001 (the name is part of the contract: cep.open)
             opened = ContinuousQuery(
                 compilation.placed, read, settings, snapshot, isinstance(query, Mapping), lookups, on_change, stamping
             )
-    check_bounded(compilation, strict, catalog.changing if lateness is None else (), opened.explain_kept_rows())
+    check_bounded(compilation, strict, () if settings.is_bounded else catalog.changing, opened.explain_kept_rows())
     for waiting in opened.explain_waiting_rows():
         warnings.warn(waiting, RowsAtTheEndWarning, stacklevel=2)
     return opened

@@ -19,6 +19,9 @@ WrittenDialect = Literal["trino", "flink", "spark", "risingwave", "duckdb"]
 EmitName = Literal["final", "changes"]
 """What comes out: rows that can no longer change, or every change."""
 
+WaitRule = Literal["fixed", "growing", "recall"]
+"""How long events are held back: for a time, as long as the latest so far, as long as results needed."""
+
 MOST_KEY_GROUPS = 2**15
 
 
@@ -37,13 +40,37 @@ KEY_GROUPS = _read_key_groups(os.environ.get("CEPHEID_KEY_GROUPS", "64"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Waiting:
+    """How long events are held back.  span: of the rule "fixed".  recall: the share of rows to be right at first.
+    max_wait: no longer than this.  speculation: the share of that which they are really held, None: as the load
+    allows."""
+
+    rule: WaitRule = "fixed"
+    span: timedelta = timedelta(0)
+    recall: float = 0.999
+    max_wait: timedelta | None = None
+    speculation: float | None = 1.0
+
+    @property
+    def follows_stream(self) -> bool:
+        """May it change while a query runs?"""
+        return self.rule != "fixed" or self.speculation is None
+
+    @property
+    def held(self) -> timedelta:
+        """How long events are really held, where that never changes."""
+        return self.span if self.speculation is None else self.span * self.speculation
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """strict: refuse a continuous query whose state cannot be bounded, instead of warning.
 
     lateness: how long events may be overtaken by others; None: as the host says (Spark: the DataFrame's own
     watermark; embedded: not at all).  key_groups: into how many parts the keys are hashed on Spark; fixed for
     the life of a checkpoint.  wait: of streams that change, how long events are held back, if not as long as they may
-    be late: what was given out too early is corrected.  emit: what comes out.  idle_after: a stream that says nothing
+    be late: what was given out too early is corrected.  waiting: the rule behind that; None: no other than `wait`.
+    emit: what comes out.  idle_after: a stream that says nothing
     for so long, while others go on, is not waited for (disorder/stream_clocks.py); of all streams, or by name.
     """
 
@@ -51,8 +78,14 @@ class Settings:
     lateness: timedelta | None = None
     key_groups: int = KEY_GROUPS
     wait: timedelta | None = None
+    waiting: Waiting | None = None
     emit: EmitName = "final"
     idle_after: timedelta | Mapping[str, timedelta] | None = None
+
+    @property
+    def is_bounded(self) -> bool:
+        """Is there an age beyond which nothing changes?"""
+        return self.lateness is not None or (self.waiting is not None and self.waiting.follows_stream)
 
     def idle_after_us(self, streams: Iterable[str]) -> dict[str, int]:
         """In microseconds, of those streams that have one."""

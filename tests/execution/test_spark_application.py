@@ -71,8 +71,8 @@ def test_everything_that_is_said_about_spark_is_read(tmp_path: Path) -> None:
     ("old", "new", "told", "line"),
     [
         ('time = "ts"', 'time = "tss"', 'did you mean "ts"', 5),
-        ('"1.5 minutes"', '"soon"', "a lateness that cannot be read", 6),
-        ('"1.5 minutes"', '"5"', 'the lateness "5", which is no span of time', 6),
+        ('"1.5 minutes"', '"soon"', "lateness cannot be read", 6),
+        ('"1.5 minutes"', '"5"', "lateness is '5', which is no span of time", 6),
         ('"1.5 minutes"', "5", "a text for lateness, not 5", 6),
         ('dead_letters = "bad/"', 'idle_after = "soon"', "idle_after cannot be read", 7),
         ('dead_letters = "bad/"', 'idle_after = "0 s"', "which is no span of time", 7),

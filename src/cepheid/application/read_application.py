@@ -51,12 +51,11 @@ import pyarrow as pa
 from cepheid.application.application import Application, ApplicationQuery, ApplicationSource, Cluster
 from cepheid.application.endpoints import Endpoints
 from cepheid.cost.profile import HostName
-from cepheid.errors import InvalidInput, SyntaxProblem, UnknownKind, suggest_name
-from cepheid.idle_streams import read_span
-from cepheid.language.parsing.interval_parser import scale_unit, split_amount
+from cepheid.errors import InvalidInput, UnknownKind, suggest_name
 from cepheid.language.parsing.written_text import write_in
 from cepheid.schema import read_schema
 from cepheid.settings import WrittenDialect
+from cepheid.spans import read_span
 from cepheid.toml_files.reading import parse_table, places_in, read_text
 from cepheid.toml_files.table import Table
 
@@ -145,10 +144,12 @@ def _read_source(name: str, table: Table, folder: Path, endpoints: Endpoints, ho
         path=table.text("path") if table.has("path") else None,
         is_declared=table.has("schema"),
         time=_read_time(table, schema) if table.has("time") else None,
-        lateness=_read_lateness(table) if table.has("lateness") else timedelta(0),
+        lateness=_read_span(table, "lateness", "10 seconds", may_be_zero=True)
+        if table.has("lateness")
+        else timedelta(0),
         dead_letters=table.text("dead_letters") if table.has("dead_letters") else None,
         options=_read_settings(table.table("options", f"the options of {table.title}")),
-        idle_after=_read_idle_after(table) if table.has("idle_after") else None,
+        idle_after=_read_span(table, "idle_after", "30 seconds") if table.has("idle_after") else None,
     )
 
 
@@ -159,24 +160,12 @@ def _read_time(table: Table, schema: pa.Schema) -> str:
     return column
 
 
-def _read_lateness(table: Table) -> timedelta:
-    written, hint = table.text("lateness"), 'write lateness = "10 seconds"'
+def _read_span(table: Table, key: str, example: str, may_be_zero: bool = False) -> timedelta:
+    hint = f'write {key} = "{example}"'
     try:
-        amount, unit = split_amount(written, None)
-        lateness = scale_unit(amount, unit, None) if unit else None
-    except SyntaxProblem as problem:
-        raise table.mistake(f"has a lateness that cannot be read: {problem.message}", "lateness", hint=hint) from None
-    if lateness is None or lateness < timedelta(0):
-        raise table.mistake(f'has the lateness "{written}", which is no span of time', "lateness", hint=hint)
-    return lateness
-
-
-def _read_idle_after(table: Table) -> timedelta:
-    try:
-        return read_span(table.text("idle_after"))
+        return read_span(table.text(key), key, hint, may_be_zero)
     except InvalidInput as problem:
-        hint = 'write idle_after = "30 seconds"'
-        raise table.mistake(f"cannot be read: {problem.message}", "idle_after", hint=hint) from None
+        raise table.mistake(f"cannot be read: {problem.message}", key, hint=hint) from None
 
 
 def _read_settings(table: Table) -> dict[str, str]:

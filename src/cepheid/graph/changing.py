@@ -54,17 +54,23 @@ class ChangingVertices:
 
 
 def find_changing(
-    graph: QueryGraph, streams: Collection[str], views: Collection[str] = (), shown: bool = False
+    graph: QueryGraph,
+    streams: Collection[str],
+    views: Collection[str] = (),
+    shown: bool = False,
+    corrects: bool = False,
 ) -> ChangingVertices:
     """streams: those that change, as users call them; views: vertices that take back rows of their own, and say who
-    they are whatever feeds them; shown: are changes told of every query?"""
+    they are whatever feeds them; shown: are changes told of every query?  corrects: do late events reach engines that
+    have gone past them?  If changes are told, engines then take back rows of their own."""
     changing: set[str] = set()
+    engines = {name for name in graph.order if corrects and isinstance(graph.vertices[name], EngineNode)}
     for vertex in graph.order:
         node = graph.vertices[vertex]
-        is_source = isinstance(node, Source) and node.name in streams
-        if is_source or vertex in views or any(source in changing for source in graph.inputs(vertex)):
+        takes_back = (isinstance(node, Source) and node.name in streams) or vertex in views
+        if takes_back or (shown and vertex in engines) or any(source in changing for source in graph.inputs(vertex)):
             changing.add(vertex)
-    carried = set(changing)
+    carried = changing | engines
     if shown:
         carried |= {name for vertex in graph.of_role("consumer") for name in graph.inputs(vertex)}
     return ChangingVertices(frozenset(changing), frozenset(_find_carried(graph, changing, carried, views)))

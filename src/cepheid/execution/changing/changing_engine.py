@@ -28,6 +28,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cepheid.disorder.gate import Gate, sort_events
+from cepheid.disorder.waits.kinds import make_wait
 from cepheid.event_time import BEGINNING, END, order_values
 from cepheid.execution.changing.change_rows import CARRIED, GONE, PLACE, ROW, Flags, Int64s, read_flags
 from cepheid.execution.changing.given_rows import GivenRows, OrderRows
@@ -36,21 +37,31 @@ from cepheid.execution.engine import MOST_AT_ONCE, make_operator, unite_schemas,
 from cepheid.execution.operator import KeptEvents, Operator
 from cepheid.graph.node import EngineNode
 from cepheid.measurement import Counts
+from cepheid.settings import Waiting
 
 SPARE_EVENTS = 8192  # forgotten events that are not worth starting afresh for
 
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """wait_us: how long events are held back; bound_us: how old what is corrected may be, None: any age."""
+    """wait_us: how long events are held back; bound_us: how old what is corrected may be, None: any age, or, with
+    `waiting`, no older than what is waited for.  waiting: a rule that follows the stream, instead of wait_us.  stays:
+    is what was given out never taken back?  Events that would change it are late, however young they are."""
 
     wait_us: int
     bound_us: int | None
+    waiting: Waiting | None = None
+    stays: bool = False
 
     @property
     def corrects(self) -> bool:
         """May something be computed twice?"""
-        return self.bound_us != self.wait_us
+        return self.bound_us != self.wait_us if self.waiting is None else self.bound_us is not None
+
+    @property
+    def is_bounded(self) -> bool:
+        """Is there an age beyond which nothing changes?"""
+        return self.bound_us is not None or self.waiting is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +110,10 @@ class ChangingEngine:
         self.layout = unite_schemas([_event_schema(schema) for schema in inputs], self._many)
         count = len(inputs)
         self.gate = Gate([patience.wait_us] * count, ties_by_arrival, streams)
-        self.bound = Gate([patience.bound_us or 0] * count, False, streams)  # moves if there is a bound
+        self.bound = self.gate  # what is older is late
+        if patience.waiting is None or patience.bound_us is not None:
+            self.bound = Gate([patience.bound_us or 0] * count, False, streams)  # moves if there is a bound
+        self._wait = None if patience.waiting is None else make_wait(patience.waiting)
         self.counts = Counts()
         self.late: list[pa.Table] = []
         self._no_events = self.layout.empty_table()
@@ -107,6 +121,7 @@ class ChangingEngine:
         self._logged = [self._no_events]
         self._live = self._make_operator()
         self._told = BEGINNING  # the horizon that the operator knows
+        self._computed = BEGINNING  # the one that it knew before this push
         self._base: Operator | None = self._make_operator() if self._moves_base else None
         self._base_horizon = BEGINNING
         self._newest = BEGINNING  # time of the last event that is not in the log any more
@@ -135,15 +150,30 @@ class ChangingEngine:
         self._logged = [events]
 
     # --- time --------------------------------------------------------------------------------------------
+    def measure(self, tables: list[pa.Table]) -> None:
+        """How late these events are decides how long others wait."""
+        if self._wait is None:
+            return
+        times, sources = [], []
+        for number, table in enumerate(tables):
+            found, placed = order_values(table.column("_time"))
+            times.append(found if placed is None else found[placed])
+            sources.append(np.full(len(times[-1]), number, dtype=np.int64))
+        if any(map(len, times)):
+            self._wait.see(np.concatenate(times), np.concatenate(sources))
+            self.gate.hold_for(self._wait.slack_us)
+
     def see(self, number: int, newest: list[int]) -> None:
         """The newest times that the streams of an input have told."""
         self.gate.see(number, newest)
-        self.bound.see(number, newest)
+        if self.bound is not self.gate:
+            self.bound.see(number, newest)
 
     def hear(self, number: int, times: list[int]) -> None:
         """No event of a stream of an input will be older than this."""
         self.gate.hear(number, times)
-        self.bound.hear(number, times)
+        if self.bound is not self.gate:
+            self.bound.hear(number, times)
 
     def follow(self, number: int, floor: int, settled: int) -> None:
         """No row of an input is about something older: as it looks now, and for good."""
@@ -168,7 +198,7 @@ class ChangingEngine:
         inserts = fresh.filter(pa.array(~gone)) if gone.any() else fresh
         self._held = pa.concat_tables([self._held, inserts]) if len(inserts) else self._held
         self.gate.advance()
-        if self._patience.bound_us is not None:
+        if self._patience.is_bounded:
             self.bound.advance()
         rows = self._advance(returns, END if final else self.gate.horizon, final)
         if not final:
@@ -274,6 +304,7 @@ class ChangingEngine:
             released, self._held = released.filter(pa.array(ready)), self._held.filter(pa.array(~ready))
             times = times[ready]
         returns |= len(times) > 0 and int(times.min()) < self._told
+        self._computed = self._told
         self._told = self._told if final else max(self._told, horizon)
         if not returns:
             released = self._sort(released)
@@ -283,14 +314,42 @@ class ChangingEngine:
             elif len(released):
                 self._newest = max(self._newest, int(times.max()))
             return [given.add(table) for given, table in zip(self.given, rows, strict=True)]
+        rows = self._compute_again(released, final)
+        if self._patience.stays and not self._keeps_given(rows):
+            rows = self._compute_again(self._find_harmless(released, final), final)
+        return [given.replace(table) for given, table in zip(self.given, rows, strict=True)]
+
+    def _compute_again(self, released: pa.Table, final: bool) -> list[pa.Table]:
+        """All rows since the base, with these events besides those of the log."""
         self._log = self._sort(pa.concat_tables([self._log, released])).combine_chunks()
         self._live = self._begin_again()
-        rows = (
-            self._finish(self._log, again=True)
-            if final
-            else self._step_through(self._live, self._log, self._told, again=True)
-        )
-        return [given.replace(table) for given, table in zip(self.given, rows, strict=True)]
+        if final:
+            return self._finish(self._log, again=True)
+        return self._step_through(self._live, self._log, self._told, again=True)
+
+    def _keeps_given(self, rows: list[pa.Table]) -> bool:
+        return all(given.keeps(table) for given, table in zip(self.given, rows, strict=True))
+
+    def _find_harmless(self, released: pa.Table, final: bool) -> pa.Table:
+        """Of events, some of which have come behind what was computed, those that change nothing that was given out;
+        the others are late.  Halves that do no harm are taken whole."""
+        log = self._without(self._log, released)
+        times, _ = order_values(released.column("_time"))
+        is_behind = times < self._computed
+        taken = released.filter(pa.array(~is_behind))
+        waiting = [released.filter(pa.array(is_behind))]
+        while waiting:
+            part = waiting.pop()
+            self._log = log
+            if self._keeps_given(self._compute_again(pa.concat_tables([taken, part]), final)):
+                taken = pa.concat_tables([taken, part])
+            elif len(part) == 1:
+                self.counts.late += 1
+                self.late.append(part)
+            else:
+                waiting += [part.slice(len(part) // 2), part.slice(0, len(part) // 2)]
+        self._log = log
+        return taken
 
     def _step_through(
         self, operator: Operator, events: pa.Table, horizon: int, final: bool = False, again: bool = False

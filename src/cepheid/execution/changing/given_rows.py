@@ -79,6 +79,14 @@ class GivenRows:
         """Instead of those that may still change, these are the rows: what is no longer so, and what is new."""
         return self._correct(self._describe(rows))
 
+    def keeps(self, rows: pa.Table) -> bool:
+        """Are all rows that were given out among these, as they are?"""
+        _, ids, values = self._identity.tell(rows)
+        found = pc.index_in(self.rows.column(ROW), value_set=ids)
+        if found.null_count:
+            return False
+        return bool((values[found.to_numpy()] == self.rows.column(VALUES).to_numpy()).all())
+
     def settle(self, rows: pa.Table, floor: int) -> None:
         """These are among the rows and no longer change; rows to come are about nothing older than `floor`."""
         if len(rows):

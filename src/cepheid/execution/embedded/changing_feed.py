@@ -105,6 +105,8 @@ class ChangingFeed:
 
     def push(self, inputs: list[pa.Table], tables: Tables, heard: Heard) -> list[pa.Table]:
         """The changes of each vertex by one more batch; `tables`: what was pushed, by stream."""
+        if self.reads_streams:
+            self.engine.measure(inputs)
         for number, (under, layout) in enumerate(zip(self._under, inputs, strict=True)):
             if under is None or under.clocks:
                 self.engine.see(number, [clock(layout, tables) for clock in self._clocks[number]])

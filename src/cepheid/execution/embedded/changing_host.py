@@ -7,6 +7,7 @@ see (changing/change_rows.py); all else is as in stream_host.py.  The graph of s
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -32,32 +33,45 @@ from cepheid.lookups import Database, Table
 from cepheid.placement.placed_graph import PlacedGraph
 from cepheid.processing_time import Clock, base_name, find_schema
 from cepheid.schema import CHANGE_COLUMNS, has_changes, without_changes
+from cepheid.settings import Waiting
 
 if TYPE_CHECKING:
     from cepheid.execution.embedded.stream_host import Feed
 
 
-class ChangingHost(StreamHost):
-    """lateness_us: how long events may be overtaken by others; None: not at all, and changes may be of any age.
-    wait_us: how long events of streams that change are held back, if not as long as that.  shown: are changes told of
-    every query, also of those whose rows stay?"""
+@dataclass(frozen=True, slots=True)
+class LateEvents:
+    """What becomes of late events.  bound_us: how long events may be overtaken by others; None: not at all, and changes
+    may be of any age.  wait_us: how long they are held back, if not as long as that; waiting: the rule, if it follows
+    the stream.  shown: are changes told of every query, also of those whose rows stay?  corrects: are events of streams
+    that only grow taken in behind what was computed?"""
 
+    bound_us: int | None = None
+    wait_us: int | None = None
+    waiting: Waiting | None = None
+    shown: bool = False
+    corrects: bool = False
+
+    @property
+    def patience(self) -> Patience:
+        wait_us = (self.bound_us or 0) if self.wait_us is None else self.wait_us
+        return Patience(wait_us, self.bound_us, self.waiting, stays=self.corrects and not self.shown)
+
+
+class ChangingHost(StreamHost):
     may_take_short_way = False
 
     def __init__(
         self,
         schemas: Mapping[str, pa.Schema],
         lookups: Mapping[str, Table | Database],
-        lateness_us: int | None,
-        wait_us: int | None = None,
-        shown: bool = False,
+        late: LateEvents,
         idle_after_us: Mapping[str, int] | None = None,
         clock: Clock | None = None,
     ) -> None:
-        super().__init__(schemas, lookups, lateness_us or 0, idle_after_us=idle_after_us, clock=clock)
-        self._bound_us = lateness_us
-        self._wait_us = wait_us
-        self._shows_all = shown
+        super().__init__(schemas, lookups, late.bound_us or 0, idle_after_us=idle_after_us, clock=clock)
+        self._late = late
+        self._shows_all = late.shown
         self._views: frozenset[str] = frozenset()
         self._changing_streams = frozenset(name for name, schema in schemas.items() if has_changes(name, schema))
         self._ledgers = ChangingStreams(schemas, self._changing_streams)
@@ -68,7 +82,9 @@ class ChangingHost(StreamHost):
     def open(self, placed: PlacedGraph, saved: SavedState | None = None) -> dict[str, pa.Schema]:
         """Vertices that say who their rows are do not share engines with those that need not."""
         self._views = find_views(placed.graph)
-        self._changes = find_changing(placed.graph, self._changing_streams, self._views, self._shows_all)
+        self._changes = find_changing(
+            placed.graph, self._changing_streams, self._views, self._shows_all, self._late.corrects
+        )
         databases = [name for name, table in self._lookups.items() if isinstance(table, Database)]
         refuse_unstable(placed.graph, self._changes.changing, databases)
         states = find_states(placed, saved)
@@ -112,7 +128,7 @@ class ChangingHost(StreamHost):
             elif vertex not in made:
                 rows = feed.finish(inputs) if last else feed.push(inputs, tables, heard)
                 made.update(zip(feed.vertices, rows, strict=True))
-        if carried and not last and self._bound_us is not None:
+        if carried and not last and self._is_bounded:
             self._forget_settled()
         return {
             query: self._shown[query](made[vertex]) if query in self._shown else made[vertex]
@@ -163,6 +179,11 @@ class ChangingHost(StreamHost):
             self._others[vertex] = prepare_vertex(with_carried_columns(node), inputs)
         return self._others[vertex].schema
 
+    @property
+    def _is_bounded(self) -> bool:
+        """Are changes accepted for a while only?"""
+        return self._late.bound_us is not None or self._late.waiting is not None
+
     # --- rows that come and go ---------------------------------------------------------------------------
     def save_streams(self) -> SavedStreams | None:
         """What is known of the streams, for a snapshot; None: nothing."""
@@ -181,18 +202,15 @@ class ChangingHost(StreamHost):
     def _make_feed(self, vertices: list[str], inputs: list[pa.Schema]) -> Feed:
         if vertices[0] not in self._changes.carried:
             return super()._make_feed(vertices, inputs)
-        lateness_us = self._lateness_us
-        if vertices[0] not in self._changes.changing:
-            patience = Patience(lateness_us, lateness_us)
-            return ChangingFeed(self._graph, vertices, inputs, self.feeds, patience, only_comes=True)
-        patience = Patience(lateness_us if self._wait_us is None else self._wait_us, self._bound_us)
-        return ChangingFeed(self._graph, vertices, inputs, self.feeds, patience)
+        only_comes = vertices[0] not in self._changes.changing and not self._late.corrects
+        patience = Patience(self._lateness_us, self._lateness_us) if only_comes else self._late.patience
+        return ChangingFeed(self._graph, vertices, inputs, self.feeds, patience, only_comes)
 
     def _open_streams(self, saved: SavedState | None) -> None:
         if not self._changes.carried:
             return
         feeds = {name: feed for name, feed in self.feeds.items() if isinstance(feed, ChangingFeed)}
-        self._ledgers.open(self._graph, self._changes.carried, feeds, self._bound_us is not None)
+        self._ledgers.open(self._graph, self._changes.carried, feeds, self._is_bounded)
         if saved is not None and saved.streams is not None and "ledgers" in saved.streams.header:
             self._ledgers.read_state(saved.streams.header, saved.streams.parts)
         for vertex, netted in self._netted.items():

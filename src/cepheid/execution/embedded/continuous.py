@@ -243,13 +243,16 @@ def make_host(
     shown = settings.emit == "changes"
     changing = any(has_changes(name, schema) for name, schema in schemas.items())
     idle_after_us = settings.idle_after_us(schemas)
-    if not shown and not changing:
+    wait_us = None if settings.wait is None else in_microseconds(settings.wait)
+    follows = settings.waiting is not None and settings.waiting.follows_stream
+    corrects = (lateness_us is not None and wait_us is not None and wait_us < lateness_us) or follows
+    if not shown and not changing and not corrects:
         return StreamHost(schemas, lookups, lateness_us or 0, idle_after_us=idle_after_us, clock=clock)
     if changing and idle_after_us:
         raise NotSupportedYet(
             "idle_after beside streams whose rows come and go", hint="push a later event to the stream that is silent"
         )
-    from cepheid.execution.embedded.changing_host import ChangingHost
+    from cepheid.execution.embedded.changing_host import ChangingHost, LateEvents
 
-    wait_us = None if settings.wait is None else in_microseconds(settings.wait)
-    return ChangingHost(schemas, lookups, lateness_us, wait_us, shown, idle_after_us, clock)
+    chosen = LateEvents(lateness_us, wait_us, settings.waiting if follows else None, shown, corrects and not changing)
+    return ChangingHost(schemas, lookups, chosen, idle_after_us, clock)

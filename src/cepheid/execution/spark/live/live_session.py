@@ -67,7 +67,7 @@ from cepheid.execution.spark.sources.kinds import open_stream
 from cepheid.execution.spark.stage_record import StageRecord
 from cepheid.execution.spark.watermarks import WATERMARK
 from cepheid.execution.spark.worker_python import own_python
-from cepheid.idle_streams import read_span
+from cepheid.idle_streams import read_idle_span
 from cepheid.kernel.python_aggregate import PythonAggregate
 from cepheid.language.parsing.written_text import plan_dialect, write_in
 from cepheid.lookups import Database, Table
@@ -174,7 +174,7 @@ class SparkLiveSession:
         DataFrame that is not streaming, a `cep.Table`, a `cep.Database`.  time: the column that is event time, of a
         stream that has no watermark yet; None: the only timestamp.  schema: what columns it has, where the stream
         itself does not say it, as a topic of Kafka.  idle_after: of this stream, if not as the session says."""
-        span = self._read_idle_after(name) if idle_after is None else read_span(idle_after)
+        span = self._read_idle_after(name) if idle_after is None else read_idle_span(idle_after)
         with self._changing:
             if name in self._streams or name in self._lookups:
                 raise InvalidInput(f'there is a source "{name}" already', hint="give the new one another name")

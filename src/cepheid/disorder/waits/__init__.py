@@ -1,0 +1,1 @@
+"""How long events are held back: rules that follow the stream, behind one contract (wait.py), listed in kinds.py."""
