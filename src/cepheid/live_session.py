@@ -27,7 +27,7 @@ from cepheid.compiler import Compilation, Query, check_bounded, compile_query, e
 from cepheid.deployment import Action, Alter, Deploy, MoveGroups, Replan, Retire, Scale, TimedAction, Watched
 from cepheid.errors import InvalidInput, NotSupportedYet
 from cepheid.event_time import in_microseconds
-from cepheid.execution.embedded.continuous import read_heartbeat
+from cepheid.execution.embedded.continuous import make_host, read_heartbeat
 from cepheid.execution.embedded.engine_feed import EngineFeed
 from cepheid.execution.embedded.saved_state import (
     OnChange,
@@ -38,7 +38,7 @@ from cepheid.execution.embedded.saved_state import (
     write_saved_state,
 )
 from cepheid.execution.embedded.shared_graph import SharedGraph
-from cepheid.execution.embedded.stream_host import StreamHost, group_vertices
+from cepheid.execution.embedded.stream_host import group_vertices
 from cepheid.execution.embedded.stream_inputs import StreamInputs
 from cepheid.execution.embedded.stream_meter import StreamMeter
 from cepheid.execution.engine import Engine
@@ -52,6 +52,7 @@ from cepheid.graph.attributes import Beliefs
 from cepheid.idle_streams import IdleAfter, read_idle_after, read_idle_span
 from cepheid.language.catalog import Catalog
 from cepheid.language.parsing.written_text import write_in
+from cepheid.lateness import Disorder, check_disorder
 from cepheid.lookups import Aggregate, Database, Table
 from cepheid.measurement import Counts, Observation
 from cepheid.processing_time import Clock, check_clock
@@ -88,10 +89,10 @@ class Deployed:
 class Session:
     """Many queries over streams, changed while it runs.
 
-    lateness, strict, aggregates, functions: as for `cep.open`.  snapshot: of an earlier session, or of `cep.open`; a
-    query goes on from there when it is deployed under its name again (`restored` says what became of each, `on_change`
-    what to do with one that has changed).  clock: seconds, for measurements; or what PROCTIME() says as well, a
-    `cep.ManualClock`.  idle_after: of all streams, or by name.  event_time: as for `cep.sql`.
+    lateness, disorder, strict, aggregates, functions: as for `cep.open`.  snapshot: of an earlier session, or of
+    `cep.open`; a query goes on from there when it is deployed under its name again (`restored` says what became of
+    each, `on_change` what to do with one that has changed).  clock: seconds, for measurements; or what PROCTIME() says
+    as well, a `cep.ManualClock`.  idle_after: of all streams, or by name.  event_time: as for `cep.sql`.
 
     With a Spark session, and the place of a checkpoint instead of a snapshot, all runs there; see
     docs/reference/sessions-on-spark.md.
@@ -114,8 +115,12 @@ class Session:
         idle_after: IdleAfter | None = None,
         functions: Mapping[str, Function] | None = None,
         event_time: Mapping[str, str] | None = None,
+        disorder: Disorder | None = None,
     ) -> None:
-        lateness_us = in_microseconds(read_lateness(lateness) or timedelta(0))
+        if disorder is None:
+            settings = Settings(lateness=read_lateness(lateness))
+        else:
+            settings = check_disorder(disorder, lateness).choose(Settings())
         self._strict = strict
         self._aggregates, self._functions = aggregates, functions
         self._on_change = check_on_change(on_change)
@@ -126,9 +131,7 @@ class Session:
         self._sources: dict[str, Source] = {}
         self._catalog: Catalog | None = None
         stamping = None if callable(clock) else check_clock(clock)
-        self._host = StreamHost(
-            self._inputs.schemas, self._lookups, lateness_us, reads_whole=True, ends=False, clock=stamping
-        )
+        self._host = make_host(self._inputs.schemas, self._lookups, settings, stamping, reads_whole=True, ends=False)
         self._idle_after = read_idle_after(idle_after)
         self._host.read_streams(self._saved)
         self._shared = SharedGraph()
@@ -542,7 +545,13 @@ def _open_on_spark(
     clock: Callable[[], float] = time.monotonic,
     idle_after: IdleAfter | None = None,
     functions: Mapping[str, Function] | None = None,
+    disorder: Disorder | None = None,
 ) -> Any:
+    if disorder is not None:
+        raise NotSupportedYet(
+            "disorder for sessions on Spark",
+            hint="cep.sql(..., disorder=...) for each query, or a session without Spark",
+        )
     if checkpoint is None:
         raise InvalidInput(
             "a session on Spark needs a checkpoint, from which it goes on", hint='cep.Session(spark, checkpoint="...")'

@@ -48,7 +48,8 @@ def sql(
     aggregates: Mapping[str, Aggregate] | None = None,
     dialect: WrittenDialect | None = None,
     event_time: Mapping[str, str] | None = None,
-    emit: EmitName = "final",
+    emit: EmitName | None = None,
+    disorder: Disorder | None = None,
     idle_after: IdleAfter | None = None,
     clock: Clock | None = None,
     functions: Mapping[str, Function] | None = None,
@@ -65,12 +66,12 @@ def sql(
     "trino", "flink", "spark", "risingwave" or "duckdb" (docs/reference/dialects.md).  None: over DataFrames Spark's,
     where functions, literals and times mean what they mean in Spark SQL; else a superset of Trino's.  `event_time`:
     by stream, the column that is the time of its events, where there are several timestamps: {"bids": "date_time"}.
-    `emit`: over streams, "changes" tells each row when it comes and when it goes, as `cep.open` does.  `idle_after`: of
-    streams, as for `cep.open`.  `clock`: what PROCTIME() means over tables, whose events are all there at one moment;
-    None: the system's.  `functions`: scalar functions in Python over Arrow columns, by name.
+    `emit`: over streams, "changes" tells each row when it comes and when it goes, as `cep.open` does.  `disorder`,
+    `idle_after`: of streams, as for `cep.open`.  `clock`: what PROCTIME() means over tables, whose events are all there
+    at one moment; None: the system's.  `functions`: scalar functions in Python over Arrow columns, by name.
     """
     query = write_in(query, dialect)
-    settings = _settings(lateness, strict, key_groups, read_idle_after(idle_after, tables), emit)
+    settings = _settings(lateness, strict, key_groups, read_idle_after(idle_after, tables), emit, disorder)
     if engines is not None:
         check_engines(engines)
     if _on_spark(tables):
@@ -81,6 +82,8 @@ def sql(
         given_frames = read_inputs(tables, python, check_dialect(dialect, "spark"), own)
         return run_on_spark(query, replace(given_frames, event_time=event_time or {}), settings)
     check_dialect(dialect, "trino")
+    if disorder is not None:
+        raise InvalidInput("disorder has no meaning for whole tables", hint="give a streaming DataFrame, or cep.open")
     if emit == "changes":
         raise InvalidInput('emit="changes" has no meaning for whole tables', hint="use cep.open, and push them")
     if lateness is not None:
@@ -153,11 +156,7 @@ def open(  # noqa: A001 (the name is part of the contract: cep.open)
     check_dialect(dialect, "trino")
     query = write_in(query, dialect)
     lookups, others = part_lookups(schemas)
-    idle = read_idle_after(idle_after, others)
-    if disorder is None:
-        settings = _settings(lateness, strict, None, idle, emit or "final")
-    else:
-        settings = check_disorder(disorder, lateness, emit).choose(Settings(strict=strict, idle_after=idle))
+    settings = _settings(lateness, strict, None, read_idle_after(idle_after, others), emit, disorder)
     read = {name: read_schema(name, value) for name, value in others.items()}
     with collecting_later():
         from cepheid.execution.embedded.continuous import ContinuousQuery
@@ -236,10 +235,14 @@ def _settings(
     strict: bool,
     key_groups: int | None,
     idle_after: timedelta | Mapping[str, timedelta] | None,
-    emit: EmitName = "final",
+    emit: EmitName | None,
+    disorder: Disorder | None,
 ) -> Settings:
-    lateness = read_lateness(lateness)
-    chosen = Settings(strict=strict, lateness=lateness, idle_after=idle_after, emit=check_emit(emit))
+    chosen = Settings(strict=strict, idle_after=idle_after)
+    if disorder is not None:
+        chosen = check_disorder(disorder, lateness, emit).choose(chosen)
+    else:
+        chosen = replace(chosen, lateness=read_lateness(lateness), emit=check_emit(emit or "final"))
     return chosen if key_groups is None else replace(chosen, key_groups=check_key_groups(key_groups))
 
 

@@ -87,6 +87,13 @@ class Settings:
         """Is there an age beyond which nothing changes?"""
         return self.lateness is not None or (self.waiting is not None and self.waiting.follows_stream)
 
+    @property
+    def corrects(self) -> bool:
+        """Do events count that come later than what is waited for?"""
+        if self.waiting is not None and self.waiting.follows_stream:
+            return True
+        return self.lateness is not None and self.wait is not None and self.wait < self.lateness
+
     def idle_after_us(self, streams: Iterable[str]) -> dict[str, int]:
         """In microseconds, of those streams that have one."""
         given = self.idle_after

@@ -20,6 +20,7 @@ from cepheid.hosts import EMBEDDED, SPARK_STREAMS, HostTraits
 from cepheid.language.catalog import Catalog
 from cepheid.language.dialects.named_times import mark_event_times
 from cepheid.language.expressions.host_types import Describe
+from cepheid.lateness import Disorder
 
 HOSTS: dict[HostName, HostTraits] = {"embedded": EMBEDDED, "spark": SPARK_STREAMS}
 
@@ -115,7 +116,7 @@ class Application:
     """tables: what events are looked up in, by their schemas; table_paths: where, as the file says it.  simulation:
     fields of a scenario, by name.  checkpoint:
     the folder that a run on Spark goes on from, as the file says it; None: one beside the file.  spark: settings of
-    Spark's session, by Spark's names."""
+    Spark's session, by Spark's names.  disorder: what becomes of late events; None: as sources say."""
 
     path: Path
     sources: Mapping[str, ApplicationSource]
@@ -127,6 +128,7 @@ class Application:
     simulation: Mapping[str, Any] = field(default_factory=dict)
     checkpoint: str | None = None
     spark: Mapping[str, str] = field(default_factory=dict)
+    disorder: Disorder | None = None
 
 
 def event_times(application: Application) -> dict[str, str]:

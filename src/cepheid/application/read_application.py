@@ -27,6 +27,11 @@ host = "spark"                         # or embedded
 master = "local[4]"                    # on Spark: its cluster
 trigger_s = 1.0
 
+[disorder]                             # what becomes of late events, instead of lateness
+wait = "2 seconds"                     # or "growing", "recall"; with recall = 0.999, max_wait = "2 seconds"
+bound = "10 minutes"                   # how late an event may be that still counts
+emit = "changes"                       # or final
+
 [run]
 checkpoint = "checkpoint/"             # on Spark: what the next run goes on from; left out: beside this file
 
@@ -41,6 +46,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import fields
 from datetime import timedelta
 from fnmatch import fnmatch
 from pathlib import Path
@@ -53,13 +59,14 @@ from cepheid.application.endpoints import Endpoints
 from cepheid.cost.profile import HostName
 from cepheid.errors import InvalidInput, UnknownKind, suggest_name
 from cepheid.language.parsing.written_text import write_in
+from cepheid.lateness import Disorder
 from cepheid.schema import read_schema
 from cepheid.settings import WrittenDialect
 from cepheid.spans import read_span
 from cepheid.toml_files.reading import parse_table, places_in, read_text
 from cepheid.toml_files.table import Table
 
-PARTS = ("profile", "dialect", "source", "table", "query", "cluster", "simulation", "run", "spark")
+PARTS = ("profile", "dialect", "source", "table", "query", "cluster", "disorder", "simulation", "run", "spark")
 TABLE_KEYS = ("schema", "path")
 SOURCE_KEYS = (
     *TABLE_KEYS,
@@ -72,6 +79,7 @@ SOURCE_KEYS = (
     "options",
     "idle_after",
 )
+DISORDER_KEYS = tuple(field.name for field in fields(Disorder))
 QUERY_KEYS = ("sql", "file", "selectivity", "sink", "dialect")
 CLUSTER_KEYS = ("engines", "pes", "mips", "host", "trigger_s", "price_per_hour", "master")
 ABOVE_ZERO = ("mips", "duration_s", "tick_s")
@@ -128,7 +136,28 @@ def _read_application(top: Table, path: Path, endpoints: Endpoints) -> Applicati
         simulation=_read_values(top.table("simulation", "[simulation]", (*SIMULATION_KEYS, *STRATEGIES))),
         checkpoint=_read_checkpoint(top),
         spark=_read_settings(top.table("spark", "[spark]")),
+        disorder=_read_disorder(top, sources) if top.has("disorder") else None,
     )
+
+
+def _read_disorder(top: Table, sources: Mapping[str, ApplicationSource]) -> Disorder:
+    table = top.table("disorder", "[disorder]", DISORDER_KEYS)
+    for name, source in sources.items():
+        if source.lateness:
+            hint = "leave lateness out, and give bound here"
+            raise table.mistake(f'stands beside the lateness of source "{name}"', hint=hint)
+    given: dict[str, Any] = {
+        name: table.text(name) for name in ("wait", "bound", "emit", "max_wait") if table.has(name)
+    }
+    if table.has("recall"):
+        given["recall"] = table.number("recall")
+    if table.has("speculation"):
+        is_word = isinstance(table.fields["speculation"], str)
+        given["speculation"] = table.text("speculation") if is_word else table.number("speculation", zero=True)
+    try:
+        return Disorder(**given)
+    except InvalidInput as problem:
+        raise table.mistake(f"cannot be: {problem.message}", hint=problem.hint or 'bound = "10 minutes"') from None
 
 
 def _read_source(name: str, table: Table, folder: Path, endpoints: Endpoints, host: HostName) -> ApplicationSource:

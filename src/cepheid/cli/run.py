@@ -81,7 +81,7 @@ def open_session(application: Application, as_json: bool) -> Session:
                 hint='leave them out, or run it on Spark: [cluster] host = "spark"',
             )
     lateness = max((source.lateness for source in application.sources.values()), default=timedelta(0))
-    session = Session(event_time=event_times(application), lateness=lateness or None)
+    session = Session(event_time=event_times(application), lateness=lateness or None, disorder=application.disorder)
     for name in application.sources:
         session.source(name, open_application_source(application, name), application.sources[name].idle_after)
     for name in application.tables:

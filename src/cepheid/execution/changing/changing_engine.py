@@ -29,7 +29,7 @@ import pyarrow.compute as pc
 
 from cepheid.disorder.gate import Gate, sort_events
 from cepheid.disorder.waits.kinds import make_wait
-from cepheid.event_time import BEGINNING, END, order_values
+from cepheid.event_time import BEGINNING, END, in_microseconds, order_values
 from cepheid.execution.changing.change_rows import CARRIED, GONE, PLACE, ROW, Flags, Int64s, read_flags
 from cepheid.execution.changing.given_rows import GivenRows, OrderRows
 from cepheid.execution.changing.row_identity import EVENT, RowIdentity, mark_finish, name_events, with_identity
@@ -57,6 +57,13 @@ class Patience:
     def corrects(self) -> bool:
         """May something be computed twice?"""
         return self.bound_us != self.wait_us if self.waiting is None else self.bound_us is not None
+
+    @property
+    def most_us(self) -> int | None:
+        """No event is held back for longer than this; None: as the rule says."""
+        longest = None if self.waiting is None else self.waiting.max_wait
+        spans = [self.bound_us, None if longest is None else in_microseconds(longest)]
+        return min((span for span in spans if span is not None), default=None)
 
     @property
     def is_bounded(self) -> bool:
@@ -161,7 +168,13 @@ class ChangingEngine:
             sources.append(np.full(len(times[-1]), number, dtype=np.int64))
         if any(map(len, times)):
             self._wait.see(np.concatenate(times), np.concatenate(sources))
-            self.gate.hold_for(self._wait.slack_us)
+            self._hold()
+
+    def _hold(self) -> None:
+        """Events wait as long as the rule says; what is older than the bound is late, and none waits for it."""
+        assert self._wait is not None, "a rule says how long"
+        slack_us, most_us = self._wait.slack_us, self._patience.most_us
+        self.gate.hold_for(slack_us if most_us is None else min(slack_us, most_us))
 
     def see(self, number: int, newest: list[int]) -> None:
         """The newest times that the streams of an input have told."""
@@ -179,6 +192,10 @@ class ChangingEngine:
         """No row of an input is about something older: as it looks now, and for good."""
         self.gate.follow(number, floor)
         self.bound.follow(number, settled)
+
+    def is_waiting(self) -> bool:
+        """May rows come out when only the horizon moves on?"""
+        return len(self._held) > 0 or self._live.is_waiting()
 
     def floor(self) -> int:
         """No row that is still to come is about an event older than this, unless something is corrected."""

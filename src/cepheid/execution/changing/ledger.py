@@ -225,8 +225,9 @@ def net_table(stream: str, table: pa.Table) -> pa.Table:
 class PlainRows:
     """A stream that only grows, where it meets one that changes: its rows are told by their numbers."""
 
-    def __init__(self, stream: str) -> None:
-        self._stream = stream
+    def __init__(self, stream: str, origin: str = "") -> None:
+        """origin: of several that number the rows of a stream, each has one of its own."""
+        self._name = f"{stream}{origin}"
         self.count = 0
 
     def take(self, table: pa.Table, first_place: int) -> pa.Table:
@@ -235,7 +236,7 @@ class PlainRows:
         return carry(
             table,
             np.zeros(len(table), dtype=np.bool_),
-            name_row(self._stream, pa.array(numbers)),
+            name_row(self._name, pa.array(numbers)),
             np.zeros(len(table), dtype=np.int64),
             first_place + np.arange(len(table)),
         )

@@ -50,8 +50,9 @@ class ChangingFeed:
         below: Mapping[str, Any],
         patience: Patience,
         only_comes: bool = False,
+        may_be_read: bool = False,
     ) -> None:
-        """only_comes: does nothing that it reads ever change?"""
+        """only_comes: does nothing that it reads ever change?  may_be_read: may other engines come that read it?"""
         self.vertices = vertices
         vertex = vertices[0]
         nodes = [node for name in vertices if isinstance(node := graph.vertices[name], EngineNode)]
@@ -73,7 +74,7 @@ class ChangingFeed:
         self._names = name_columns(graph, vertex)
         self._cells = [cell_meanings(graph, name) for name in vertices]
         self.identity = identify_engine(graph, vertices)
-        in_order = any(is_read_by_engines(graph, name) for name in vertices)
+        in_order = may_be_read or any(is_read_by_engines(graph, name) for name in vertices)
         reading = Reading(in_order)
         many = len(inputs) > 1
         first = nodes[0]
@@ -103,13 +104,16 @@ class ChangingFeed:
         """What is older is late."""
         return self.engine.bound.horizon
 
-    def push(self, inputs: list[pa.Table], tables: Tables, heard: Heard) -> list[pa.Table]:
-        """The changes of each vertex by one more batch; `tables`: what was pushed, by stream."""
+    def push(self, inputs: list[pa.Table], tables: Tables, heard: Heard, newest: Heard | None = None) -> list[pa.Table]:
+        """The changes of each vertex by one more batch; `tables`: what was pushed, by stream; newest: of streams, if
+        others know more of them than the tables tell."""
         if self.reads_streams:
             self.engine.measure(inputs)
         for number, (under, layout) in enumerate(zip(self._under, inputs, strict=True)):
             if under is None or under.clocks:
                 self.engine.see(number, [clock(layout, tables) for clock in self._clocks[number]])
+                if newest:
+                    self.engine.see(number, [newest.get(name, BEGINNING) for name in self._streams[number]])
                 if heard:
                     self.engine.hear(number, [heard.get(name, BEGINNING) for name in self._streams[number]])
             else:

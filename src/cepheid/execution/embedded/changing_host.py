@@ -1,12 +1,13 @@
 """The embedded host over streams whose rows come and go, beside others that only grow.
 
 What is over a stream that changes carries who its rows are, and whether they come or go, in columns that users do not
-see (changing/change_rows.py); all else is as in stream_host.py.  The graph of such a host does not change as it runs.
+see (changing/change_rows.py); all else is as in stream_host.py.  In a session, where other queries may come, every
+vertex carries them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -21,13 +22,21 @@ from cepheid.execution.embedded.changing_feed import ChangingFeed
 from cepheid.execution.embedded.changing_streams import ChangingStreams
 from cepheid.execution.embedded.engine_feed import Heard
 from cepheid.execution.embedded.row_wise import PreparedVertex, prepare_vertex
-from cepheid.execution.embedded.saved_state import SavedState, SavedStreams
-from cepheid.execution.embedded.stream_host import StreamHost, Tables, find_states, group_vertices, prepare_table_join
+from cepheid.execution.embedded.saved_state import SavedEngine, SavedState, SavedStreams
+from cepheid.execution.embedded.stream_host import (
+    StreamHost,
+    Tables,
+    find_states,
+    group_vertices,
+    prepare_table_join,
+    refuse_view,
+)
 from cepheid.execution.lookup.join_table import open_lookup
 from cepheid.execution.views.find_views import find_views
 from cepheid.graph.changing import ChangingVertices, count_origins, find_changing, refuse_unstable
 from cepheid.graph.node import PlanNode
-from cepheid.graph.operators import Changes, Source, TableJoin
+from cepheid.graph.operators import Changes, Sink, Source, TableJoin
+from cepheid.graph.query_graph import QueryGraph
 from cepheid.graph.read_columns import source_columns
 from cepheid.lookups import Database, Table
 from cepheid.placement.placed_graph import PlacedGraph
@@ -66,15 +75,19 @@ class ChangingHost(StreamHost):
         schemas: Mapping[str, pa.Schema],
         lookups: Mapping[str, Table | Database],
         late: LateEvents,
+        reads_whole: bool = False,
+        ends: bool = True,
         idle_after_us: Mapping[str, int] | None = None,
         clock: Clock | None = None,
+        origin: str = "",
     ) -> None:
-        super().__init__(schemas, lookups, late.bound_us or 0, idle_after_us=idle_after_us, clock=clock)
+        """origin: of several hosts that share a stream, each has one of its own: what its rows are told by."""
+        super().__init__(schemas, lookups, late.bound_us or 0, reads_whole, ends, idle_after_us, clock)
         self._late = late
         self._shows_all = late.shown
         self._views: frozenset[str] = frozenset()
         self._changing_streams = frozenset(name for name, schema in schemas.items() if has_changes(name, schema))
-        self._ledgers = ChangingStreams(schemas, self._changing_streams)
+        self._ledgers = ChangingStreams(schemas, self._changing_streams, origin)
         self._changes = ChangingVertices()
         self._netted: dict[str, ChangedEvaluations] = {}  # by vertex
         self._shown: dict[str, Callable[[pa.Table], pa.Table]] = {}  # by query: how its rows are told
@@ -82,11 +95,7 @@ class ChangingHost(StreamHost):
     def open(self, placed: PlacedGraph, saved: SavedState | None = None) -> dict[str, pa.Schema]:
         """Vertices that say who their rows are do not share engines with those that need not."""
         self._views = find_views(placed.graph)
-        self._changes = find_changing(
-            placed.graph, self._changing_streams, self._views, self._shows_all, self._late.corrects
-        )
-        databases = [name for name, table in self._lookups.items() if isinstance(table, Database)]
-        refuse_unstable(placed.graph, self._changes.changing, databases)
+        self._changes = self._find_changes(placed.graph)
         states = find_states(placed, saved)
         carried = self._changes.carried
         groups = [
@@ -96,9 +105,53 @@ class ChangingHost(StreamHost):
             if part
         ]
         self.read_streams(saved)
-        given = self.extend(placed, groups, states)
-        self._open_streams(saved)
+        return self._extend(placed, groups, states)
+
+    def extend(
+        self, placed: PlacedGraph, groups: list[list[str]], saved: Mapping[str, SavedEngine] | None = None
+    ) -> dict[str, pa.Schema]:
+        """Prepare what is new in the graph of a session."""
+        if find_views(placed.graph):
+            raise refuse_view()
+        known = self._changes
+        found = self._find_changes(placed.graph)
+        carried = [name for name, node in placed.graph.vertices.items() if not isinstance(node, Sink)]
+        self._changes = ChangingVertices(known.changing | found.changing, known.carried.union(carried))
+        try:
+            return self._extend(placed, groups, saved or {})
+        except Exception:
+            self._changes = known
+            raise
+
+    def _extend(
+        self, placed: PlacedGraph, groups: list[list[str]], saved: Mapping[str, SavedEngine]
+    ) -> dict[str, pa.Schema]:
+        known = set(self._netted)
+        given = super().extend(placed, groups, saved)
+        if self._changes.carried:
+            feeds = {name: feed for name, feed in self.feeds.items() if isinstance(feed, ChangingFeed)}
+            self._ledgers.open(self._graph, self._changes.carried, feeds, self._is_bounded)
+        for vertex, netted in self._netted.items():
+            if vertex not in known:
+                netted.fill(self._rerun(self._inputs[vertex][0]))
         return {query: self._show_changes(query, schema) for query, schema in given.items()}
+
+    def _find_changes(self, graph: QueryGraph) -> ChangingVertices:
+        changes = find_changing(graph, self._changing_streams, self._views, self._shows_all, self._late.corrects)
+        databases = [name for name, table in self._lookups.items() if isinstance(table, Database)]
+        refuse_unstable(graph, changes.changing, databases)
+        return changes
+
+    def drop(self, queries: Iterable[str], vertices: Iterable[str]) -> None:
+        """Forget queries, and vertices that no other needs."""
+        queries, vertices = list(queries), list(vertices)
+        for query in queries:
+            self._shown.pop(query, None)
+        for vertex in vertices:
+            self._netted.pop(vertex, None)
+        super().drop(queries, vertices)
+        gone = frozenset(vertices)
+        self._changes = ChangingVertices(self._changes.changing - gone, self._changes.carried - gone)
 
     def run(
         self,
@@ -126,7 +179,12 @@ class ChangingHost(StreamHost):
             if feed is None:
                 made[vertex] = self._others[vertex].run(inputs)
             elif vertex not in made:
-                rows = feed.finish(inputs) if last else feed.push(inputs, tables, heard)
+                if last:
+                    rows = feed.finish(inputs)
+                elif isinstance(feed, ChangingFeed):
+                    rows = feed.push(inputs, tables, heard, newest)
+                else:
+                    rows = feed.push(inputs, tables, heard)
                 made.update(zip(feed.vertices, rows, strict=True))
         if carried and not last and self._is_bounded:
             self._forget_settled()
@@ -142,7 +200,7 @@ class ChangingHost(StreamHost):
                 "PROCTIME() of a stream whose rows come and go", hint="order by a time that the rows have"
             )
         known = without_changes(find_schema(self._schemas, node.name))
-        columns = source_columns(self._graph, vertex, known.names)
+        columns = known.names if self._reads_whole else source_columns(self._graph, vertex, known.names)
         read = pa.schema([known.field(column) for column in columns])
         if vertex in self._changes.carried:
             read = with_carried(read)
@@ -179,6 +237,11 @@ class ChangingHost(StreamHost):
             self._others[vertex] = prepare_vertex(with_carried_columns(node), inputs)
         return self._others[vertex].schema
 
+    def is_waiting(self) -> bool:
+        """May rows come out when only time moves on?"""
+        changing = [feed for feed in self.list_engines() if isinstance(feed, ChangingFeed)]
+        return super().is_waiting() or any(feed.engine.is_waiting() for feed in changing)
+
     @property
     def _is_bounded(self) -> bool:
         """Are changes accepted for a while only?"""
@@ -204,17 +267,13 @@ class ChangingHost(StreamHost):
             return super()._make_feed(vertices, inputs)
         only_comes = vertices[0] not in self._changes.changing and not self._late.corrects
         patience = Patience(self._lateness_us, self._lateness_us) if only_comes else self._late.patience
-        return ChangingFeed(self._graph, vertices, inputs, self.feeds, patience, only_comes)
+        return ChangingFeed(self._graph, vertices, inputs, self.feeds, patience, only_comes, not self._ends)
 
-    def _open_streams(self, saved: SavedState | None) -> None:
-        if not self._changes.carried:
-            return
-        feeds = {name: feed for name, feed in self.feeds.items() if isinstance(feed, ChangingFeed)}
-        self._ledgers.open(self._graph, self._changes.carried, feeds, self._is_bounded)
+    def read_streams(self, saved: SavedState | None) -> None:
+        """Go on with what was known of the streams."""
+        super().read_streams(saved)
         if saved is not None and saved.streams is not None and "ledgers" in saved.streams.header:
             self._ledgers.read_state(saved.streams.header, saved.streams.parts)
-        for vertex, netted in self._netted.items():
-            netted.fill(self._rerun(self._graph.inputs(vertex)[0]))
 
     def _show_changes(self, query: str, schema: pa.Schema) -> pa.Schema:
         """The schema of a query's rows as users see them."""
@@ -242,12 +301,12 @@ class ChangingHost(StreamHost):
         if feed is not None:
             assert isinstance(feed, ChangingFeed), "below what changes, all is carried"
             return feed.engine.given[feed.vertices.index(vertex)].show()
-        return self._others[vertex].run([self._rerun(source) for source in self._graph.inputs(vertex)])
+        return self._others[vertex].run([self._rerun(source) for source in self._inputs[vertex]])
 
     def _forget_settled(self) -> None:
         self._ledgers.forget()
         for vertex, netted in self._netted.items():
-            netted.keep_only(self._rerun(self._graph.inputs(vertex)[0]).column(ROW))
+            netted.keep_only(self._rerun(self._inputs[vertex][0]).column(ROW))
 
 
 def _refuse_refreshed(prepared: PreparedVertex, node: TableJoin, table: Table | Database | None) -> PreparedVertex:

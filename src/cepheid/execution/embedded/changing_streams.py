@@ -24,10 +24,11 @@ Reader = tuple[str, ChangingFeed]  # the column that orders events, and the engi
 
 
 class ChangingStreams:
-    def __init__(self, schemas: Mapping[str, pa.Schema], changing: frozenset[str]) -> None:
-        """schemas: of all streams; changing: those that change, as users call them."""
+    def __init__(self, schemas: Mapping[str, pa.Schema], changing: frozenset[str], origin: str = "") -> None:
+        """schemas: of all streams; changing: those that change, as users call them; origin: see PlainRows."""
         self._schemas = schemas
         self._changing = changing
+        self._origin = origin
         self._ledgers: dict[str, Ledger] = {}
         self._plain: dict[str, PlainRows] = {}
         self._readers: dict[str, list[Reader] | None] = {}
@@ -44,7 +45,7 @@ class ChangingStreams:
                 self._ledgers.setdefault(stream, Ledger(stream, self._schemas[stream]))
                 self._readers[stream] = _find_readers(graph, vertex, feeds) if bounded else None
             else:
-                self._plain.setdefault(stream, PlainRows(stream))
+                self._plain.setdefault(stream, PlainRows(stream, self._origin))
 
     def read(self, tables: Tables) -> tuple[dict[str, pa.Table], Tables]:
         """Rows that travel, by stream; and what of the tables tells how far time has come.  Refuses what cannot be
@@ -80,7 +81,7 @@ class ChangingStreams:
         """Go on from there."""
         self.arrivals = header["arrivals"]
         for stream, count in header["plain"].items():
-            self._plain.setdefault(stream, PlainRows(stream)).count = count
+            self._plain.setdefault(stream, PlainRows(stream, self._origin)).count = count
         for stream, part in zip(header["ledgers"], parts, strict=True):
             if stream in self._changing:
                 self._ledgers.setdefault(stream, Ledger(stream, self._schemas[stream])).read(read_table_bytes(part))

@@ -56,14 +56,15 @@ class ContinuousQuery:
         lookups: Mapping[str, Table | Database] | None = None,
         on_change: OnChange = "refuse",
         clock: Clock | None = None,
+        origin: str = "",
     ) -> None:
         """several: answers are told by the names of the queries; lookups: tables that events are looked up in;
-        on_change: what to do with a query that is not the one in the snapshot."""
+        on_change: what to do with a query that is not the one in the snapshot; origin: of several that share streams,
+        each has one of its own."""
         self._several = several
         self._inputs = StreamInputs(schemas)
         self._graph = placed.graph
-        lateness_us = None if settings.lateness is None else in_microseconds(settings.lateness)
-        self._host = make_host(schemas, lookups or {}, lateness_us, settings, clock)
+        self._host = make_host(schemas, lookups or {}, settings, clock, origin=origin)
         saved = None if snapshot is None else SavedState.read(snapshot)
         self.restored = Restored() if saved is None else saved.compare(list_stateful(self._graph), on_change)
         self._result_schemas = self._host.open(placed, saved)
@@ -236,23 +237,27 @@ def warn_of_waiting(counts: Counts) -> None:
 def make_host(
     schemas: Mapping[str, pa.Schema],
     lookups: Mapping[str, Table | Database],
-    lateness_us: int | None,
     settings: Settings,
     clock: Clock | None = None,
+    reads_whole: bool = False,
+    ends: bool = True,
+    origin: str = "",
 ) -> StreamHost:
+    """reads_whole, ends: see StreamHost; origin: see ChangingHost."""
     shown = settings.emit == "changes"
     changing = any(has_changes(name, schema) for name, schema in schemas.items())
     idle_after_us = settings.idle_after_us(schemas)
+    bound_us = None if settings.lateness is None else in_microseconds(settings.lateness)
     wait_us = None if settings.wait is None else in_microseconds(settings.wait)
     follows = settings.waiting is not None and settings.waiting.follows_stream
-    corrects = (lateness_us is not None and wait_us is not None and wait_us < lateness_us) or follows
-    if not shown and not changing and not corrects:
-        return StreamHost(schemas, lookups, lateness_us or 0, idle_after_us=idle_after_us, clock=clock)
+    if not shown and not changing and not settings.corrects:
+        return StreamHost(schemas, lookups, bound_us or 0, reads_whole, ends, idle_after_us, clock)
     if changing and idle_after_us:
         raise NotSupportedYet(
             "idle_after beside streams whose rows come and go", hint="push a later event to the stream that is silent"
         )
     from cepheid.execution.embedded.changing_host import ChangingHost, LateEvents
 
-    chosen = LateEvents(lateness_us, wait_us, settings.waiting if follows else None, shown, corrects and not changing)
-    return ChangingHost(schemas, lookups, chosen, idle_after_us, clock)
+    corrects = settings.corrects and not changing
+    chosen = LateEvents(bound_us, wait_us, settings.waiting if follows else None, shown, corrects)
+    return ChangingHost(schemas, lookups, chosen, reads_whole, ends, idle_after_us, clock, origin)

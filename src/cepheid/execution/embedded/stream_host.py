@@ -292,10 +292,7 @@ class StreamHost:
         self._refuse_unsupported(vertex, node)
         if is_view(node):
             if not self._ends:
-                raise NotSupportedYet(
-                    "a join, grouping, sorting or subquery over rows that go on for ever, in a session",
-                    hint="give the stream a window: FROM s [ROWS 500]; or cep.open(..., emit='changes')",
-                )
+                raise refuse_view()
             return self._open_view(vertex, inputs, [False] * len(inputs), changes=False)
         self._others[vertex] = prepare_vertex(node, inputs)
         return self._others[vertex].schema
@@ -321,6 +318,13 @@ class StreamHost:
                 hint="give the stream a window: FROM s [ROWS 500], FROM s [RANGE 1 HOUR]; columns, expressions, WHERE "
                 "and UNION ALL need none",
             )
+
+
+def refuse_view() -> NotSupportedYet:
+    return NotSupportedYet(
+        "a join, grouping, sorting or subquery over rows that go on for ever, in a session",
+        hint="give the stream a window: FROM s [ROWS 500]; or cep.open(..., emit='changes')",
+    )
 
 
 def find_states(placed: PlacedGraph, saved: SavedState | None) -> dict[str, SavedEngine]:

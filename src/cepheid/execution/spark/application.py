@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -170,10 +171,15 @@ def start_session(application: Application, log: Path) -> SparkSession:
 def start_application(spark: SparkSession, application: Application, options: RunOptions) -> RunningApplication:
     """Over a session that is there already."""
     folder = application.path.parent
-    streams = {name: _open_source(spark, source, folder) for name, source in application.sources.items()}
-    frames = {name: stream.rows for name, stream in streams.items()} | open_tables(spark, application)
     idle_after = {name: each.idle_after for name, each in application.sources.items() if each.idle_after}
     settings = Settings(idle_after=idle_after or None)
+    sources = application.sources
+    if application.disorder is not None:
+        settings = application.disorder.choose(settings)
+        bound = settings.lateness or timedelta(0)
+        sources = {name: replace(source, lateness=bound) for name, source in sources.items()}
+    streams = {name: _open_source(spark, source, folder) for name, source in sources.items()}
+    frames = {name: stream.rows for name, stream in streams.items()} | open_tables(spark, application)
     answers = {name: _make_rows(query, frames, settings) for name, query in application.queries.items()}
     started: list[RunningQuery] = []
     try:

@@ -38,6 +38,15 @@ def check_chain(graph: QueryGraph, schemas: Mapping[str, pa.Schema], ansi: bool)
         found[vertex] = _check_vertex(graph.vertices[vertex], inputs, schemas, ansi)
 
 
+def workers_agree(graph: QueryGraph, schemas: Mapping[str, pa.Schema], ansi: bool) -> bool:
+    """Would workers compute all of it as Spark SQL does?"""
+    try:
+        check_chain(graph, schemas, ansi)
+    except NotSupportedYet:
+        return False
+    return True
+
+
 def _check_vertex(node: PlanNode, inputs: list[pa.Schema], schemas: Mapping[str, pa.Schema], ansi: bool) -> pa.Schema:
     """The schema of its rows."""
     match node:

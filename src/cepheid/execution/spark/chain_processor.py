@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any
 
@@ -38,7 +38,7 @@ from cepheid.execution.spark.stage_record import StageRecord, check_stages, read
 from cepheid.execution.user_functions import register_functions
 from cepheid.placement.placed_graph import PlacedGraph
 from cepheid.processing_time import base_name
-from cepheid.settings import EmitName, Settings
+from cepheid.settings import Settings
 from cepheid.user_functions import Function
 
 PIECE = 1 << 20  # bytes: Spark hands over values of about this size quickest
@@ -51,7 +51,7 @@ _queries: dict[str, ContinuousQuery] = {}  # by version
 class ChainTask:
     """What the worker is told: the placed graph, the schemas of its streams by name and what orders each, how late
     events may come, what the checkpoint keeps of it, how it knows the time, by stream after how many microseconds
-    it is idle, what comes out, and the functions of the user that it calls."""
+    it is idle, what else was chosen, and the functions of the user that it calls."""
 
     placed: PlacedGraph
     schemas: Mapping[str, pa.Schema]
@@ -60,15 +60,16 @@ class ChainTask:
     times: list[str]
     clock: Clock
     idle_after_us: Mapping[str, int] = field(default_factory=dict)
-    emit: EmitName = "final"
+    settings: Settings = field(default_factory=Settings)
     functions: Mapping[str, Function] = field(default_factory=dict)
 
-    def open_query(self, snapshot: bytes | None = None) -> ContinuousQuery:
+    def open_query(self, snapshot: bytes | None = None, share: int = 0) -> ContinuousQuery:
+        """share: of the keys; each numbers its events by itself."""
         register_functions(self.functions)
         idle_after = {name: timedelta(microseconds=span) for name, span in self.idle_after_us.items()}
         lateness = timedelta(microseconds=self.lateness_us)
-        settings = Settings(lateness=lateness, idle_after=idle_after or None, emit=self.emit)
-        return ContinuousQuery(self.placed, self.schemas, settings, snapshot)
+        settings = replace(self.settings, lateness=lateness, idle_after=idle_after or None)
+        return ContinuousQuery(self.placed, self.schemas, settings, snapshot, origin=f"@{share}")
 
     def hear(self, newest: list[int], watermark_ms: int) -> dict[str, int]:
         """By stream: no event older than this will come; newest: of each, in this batch."""
@@ -100,7 +101,7 @@ class ChainProcessor(StatefulProcessor):
         ports, sequences, payloads, newest = envelopes
         with TellPlainly():
             tables = open_envelopes(ports, sequences, payloads, list(self._task.schemas.values()), self._task.times)
-            return self._run(tables, timer_values, find_newest(ports, newest, len(tables)))
+            return self._run(share, tables, timer_values, find_newest(ports, newest, len(tables)))
 
     def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[pd.DataFrame]:
         yield self.wake(int(key[0]), timerValues)
@@ -109,13 +110,13 @@ class ChainProcessor(StatefulProcessor):
         """Nothing came for this share, but time went on: what waited may be settled now."""
         empty = [schema.empty_table() for schema in self._task.schemas.values()]
         with TellPlainly():
-            return self._run(empty, timer_values, [BEGINNING] * len(empty))
+            return self._run(share, empty, timer_values, [BEGINNING] * len(empty))
 
     def close(self) -> None:
         pass
 
-    def _run(self, tables: list[pa.Table], timer_values: Any, newest: list[int]) -> pd.DataFrame:
-        query, stored = self._load()
+    def _run(self, share: int, tables: list[pa.Table], timer_values: Any, newest: list[int]) -> pd.DataFrame:
+        query, stored = self._load(share)
         before = query.counts.as_dict()
         heard = self._task.hear(newest, timer_values.getCurrentWatermarkInMs())
         spoken = dict(zip(self._task.schemas, newest, strict=True))
@@ -129,17 +130,18 @@ class ChainProcessor(StatefulProcessor):
         told = {name: [count] for name, count in counted.items()}
         return pd.DataFrame({**told, "payload": pd.Series([payload], dtype="object")})
 
-    def _load(self) -> tuple[ContinuousQuery, dict[str, Any]]:
+    def _load(self, share: int) -> tuple[ContinuousQuery, dict[str, Any]]:
         """The query as the store tells it, and what is stored."""
         stored = self._index.get() if self._index.exists() else None
         if stored is None:
-            return self._task.open_query(), {"pieces": 0}
+            return self._task.open_query(share=share), {"pieces": 0}
         header, _ = read_blob(bytes(stored[0]))
         check_stages([read_stage(header["stage"])], [self._task.record], "the checkpoint")
         cached = _queries.pop(header["version"], None)
         if cached is None:
             values = [self._pieces.getValue((number,)) for number in range(header["pieces"])]
-            cached = self._task.open_query(b"".join(bytes(value[0]) for value in values if value is not None))
+            snapshot = b"".join(bytes(value[0]) for value in values if value is not None)
+            cached = self._task.open_query(snapshot, share)
         return cached, header
 
     def _save(self, query: ContinuousQuery, stored: dict[str, Any], timer_values: Any) -> None:

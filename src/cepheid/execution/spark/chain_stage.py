@@ -11,7 +11,7 @@ runs in Spark SQL.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
@@ -75,12 +75,13 @@ def plan_chain(
         through_jvm = [frames[name] for name, time in times.items() if _find_direct(frames[name], time) is None]
         clock = find_clock([frames[name] for name in times], through_jvm)
     placed, record = place_by_nature(lower, SPARK_STREAMS.native), record_stage(graph, vertex, groups, session)
+    if settings.corrects:  # what is kept is other than without corrections, or with rows that were never taken back
+        told = f"{record.described}, which late events correct (emit = {settings.emit})"
+        record = replace(record, digest=f"{record.digest} late {settings.emit}", described=told)
     idle_after_us = settings.idle_after_us(times)
     check_clock(idle_after_us, clock)
     own = list_functions(repr(list(lower.vertices.values())))
-    task = ChainTask(
-        placed, schemas, lateness_us, record, list(times.values()), clock, idle_after_us, settings.emit, own
-    )
+    task = ChainTask(placed, schemas, lateness_us, record, list(times.values()), clock, idle_after_us, settings, own)
     return Chain(task, groups, read, {name: tuple(keys.get(name, ())) for name in times})
 
 
@@ -103,7 +104,8 @@ def run_chain_on_stream(
         packed.append(envelopes)
     lower, clock = task.placed.graph, int(task.clock)
     program = StageProgram("chain", lower, vertex, task.schemas, (task.lateness_us,), clock, tuple(task.times))
-    stage = Stage(vertex, task.record, task.clock, task.open_query().schema, write_program(program))
+    written = "" if task.settings.corrects else write_program(program)  # what is corrected cannot be moved yet
+    stage = Stage(vertex, task.record, task.clock, task.open_query().schema, written)
     return run_stateful(union_all(packed), ChainProcessor(task), stage)
 
 

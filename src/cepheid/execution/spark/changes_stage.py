@@ -1,6 +1,7 @@
 """Results that change, on a stream: the topmost vertex that remembers, and all below it, run as one continuous query.
 
-    row-wise vertices below views        Spark SQL, before events leave it
+    row-wise vertices below views        Spark SQL, before events leave it; so do those below windows and patterns that
+                                         workers might compute otherwise
     views, windows, patterns             a continuous query in workers (chain_processor.py), which tells changes
     row-wise vertices above              Spark SQL again, over changes: a row that goes passes where it passed
 
@@ -17,8 +18,10 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from cepheid.errors import NotSupportedYet
+from cepheid.execution.spark.chain_meaning import spark_is_ansi, workers_agree
 from cepheid.execution.spark.chain_stage import run_chain_on_stream
-from cepheid.execution.spark.schemas import quote_name
+from cepheid.execution.spark.schemas import arrow_schema, quote_name
+from cepheid.execution.spark.stage_program import take_below
 from cepheid.execution.views.find_views import find_views
 from cepheid.graph.node import EngineNode, PlanNode
 from cepheid.graph.operators import Filter, Project, Source
@@ -60,8 +63,15 @@ def run_changes_on_stream(
     settings: Settings,
     session: Mapping[str, str],
 ) -> DataFrame:
-    """The changes of the topmost vertex that remembers; frame_of: the rows of a vertex that Spark computes."""
-    lower, top, lifted = lift_below_views(graph, vertex)
+    """The rows of the topmost vertex that remembers, or their changes; frame_of: the rows of a vertex that Spark
+    computes."""
+    schemas = {name: arrow_schema(frame) for name, frame in frames.items()}
+    is_ansi = spark_is_ansi(frames)
+
+    def is_foreign(below: str) -> bool:
+        return settings.corrects and not workers_agree(take_below(graph, below), schemas, is_ansi)
+
+    lower, top, lifted = lift_rows(graph, vertex, is_foreign)
     known = {**frames, **{name: frame_of(below) for name, below in lifted.items()}}
     read = {node.name for node in lower.vertices.values() if isinstance(node, Source)}
     for name in read:
@@ -73,20 +83,30 @@ def run_changes_on_stream(
     return run_chain_on_stream(lower, top, {name: known[name] for name in read}, settings, session)
 
 
-def lift_below_views(graph: QueryGraph, vertex: str) -> tuple[QueryGraph, str, dict[str, str]]:
-    """A vertex and what feeds it, where streams of Spark's own making stand for what is row-wise below views; what the
-    vertex is called there; by stream, the vertex that it stands for."""
+def lift_rows(
+    graph: QueryGraph, vertex: str, is_foreign: Callable[[str], bool]
+) -> tuple[QueryGraph, str, dict[str, str]]:
+    """A vertex and what feeds it, where streams of Spark's own making stand for what is row-wise below views, and
+    below engines if workers are strangers to it; what the vertex is called there; by stream, the vertex that it stands
+    for."""
     views = find_views(graph)
-    remembers = {name for name, node in graph.vertices.items() if isinstance(node, EngineNode) or name in views}
+    engines = {name for name, node in graph.vertices.items() if isinstance(node, EngineNode)}
+    remembers = engines | views
     below = set(graph.reach(vertex, graph.inputs))
     lower, names, lifted = QueryGraph(), dict[str, str](), dict[str, str]()
     for name in (each for each in graph.order if each in below):
         node, readers = graph.vertices[name], [reader for reader in graph.outputs(name) if reader in below]
         is_plain = not remembers & set(graph.reach(name, graph.inputs))
-        if is_plain and not isinstance(node, Source) and readers and all(reader in views for reader in readers):
+        is_read = is_plain and not isinstance(node, Source) and bool(readers)
+        of_views = is_read and all(reader in views for reader in readers)
+        of_engines = is_read and all(reader in engines for reader in readers)
+        if of_views or (of_engines and is_foreign(name)):
             stream = f"_below_{graph.digests[name][:16]}"
             lifted[stream] = name
             lower, names[name] = lower.add(Source(name=stream), ())
+            if isinstance(node, Project) and of_engines:  # engines are fed by projections
+                same = Project(columns=tuple((column, Column(column)) for column, _ in node.columns))
+                lower, names[name] = lower.add(same, [names[name]])
         elif not is_plain or isinstance(node, Source) or any(reader not in views for reader in readers):
             lower, names[name] = lower.add(node, [names[source] for source in graph.inputs(name)])
     return _only_needed(lower, names[vertex]), names[vertex], lifted

@@ -116,6 +116,11 @@ def run_on_spark(query: Query | Mapping[str, Query], given: SparkInputs, setting
         raise NotSupportedYet("several queries together on Spark", hint="call cep.sql once for each")
     frames = given.frames
     streaming = [name for name, frame in frames.items() if frame.isStreaming]
+    if settings.waiting is not None and not streaming:
+        raise InvalidInput("disorder has no meaning for whole tables", hint="give a streaming DataFrame")
+    if settings.waiting is not None and settings.lateness is None:
+        hint = 'how far back late events count decides what Spark keeps: bound="10 minutes"'
+        raise InvalidInput("a wait that follows the stream needs a bound on Spark", hint=hint)
     if settings.lateness is not None and not streaming:
         raise InvalidInput("lateness has no meaning for whole tables", hint="give a streaming DataFrame")
     if settings.emit == "changes" and not streaming:
@@ -159,17 +164,19 @@ class SparkHost:
         self._dialect = given.dialect
         self._settings = settings
         self._top = find_top(placed.graph) if settings.emit == "changes" else ""
+        self._corrects = settings.corrects
         self._session = read_session_meaning(placed, given)
         self.observations: list[Observation] = []  # who counts the events that are rejected
 
     def runs_whole(self, vertex: str) -> bool:
-        """A chain over streams runs in engines that do all of it."""
+        """A chain over streams runs in engines that do all of it, and so does what late events correct."""
         if self._top:
             return vertex == self._top
-        return vertex in self._chained and self._reads_streams(vertex)
+        corrects = self._corrects and isinstance(self._graph.vertices[vertex], EngineNode)
+        return (corrects or vertex in self._chained) and self._reads_streams(vertex)
 
     def run_whole(self, vertex: str) -> DataFrame:
-        if self._top:
+        if self._top or self._corrects:
             frames, settings = self._frames, self._settings
             return run_changes_on_stream(self._graph, vertex, frames, self._frame_of, settings, self._session)
         return run_chain_on_stream(self._graph, vertex, self._frames, self._settings, self._session)

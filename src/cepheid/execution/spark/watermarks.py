@@ -73,7 +73,10 @@ def add_watermarks(placed: PlacedGraph, frames: Mapping[str, DataFrame], setting
                 frame = watched[time.stream]
                 if base_name(time.stream) is not None:
                     continue  # its stamps are never late
-                if WATERMARK in (frames[time.stream].schema[time.column].metadata or {}):
+                known = (frames[time.stream].schema[time.column].metadata or {}).get(WATERMARK)
+                if known is not None and int(known) * 1000 == in_microseconds(settings.lateness):
+                    continue
+                if known is not None:
                     raise InvalidInput(
                         f'stream "{time.stream}" has a watermark and lateness was given too', hint="use one of the two"
                     )

@@ -1,0 +1,126 @@
+"""Late events on Spark: what was given out too early is taken back in the next batch, also after a restart."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import cepheid as cep
+from cepheid.errors import InvalidInput, SnapshotMismatch
+
+sys.path.append(str(Path(__file__).parent))
+from streams import FedStream
+
+pytestmark = pytest.mark.spark
+
+SCHEMA = pa.schema({"ts": pa.timestamp("us", "UTC"), "k": "int32", "v": "int64"})
+QUERIES = {
+    "pairs": """SELECT a.k, a.v AS first, b.v AS last FROM PATTERN SEQ(events a, events b) ORDER BY ts
+        WHERE a.k = b.k AND a.v % 5 = 0 AND b.v % 3 = 0 WITHIN INTERVAL '4' SECOND""",
+    "alone": """SELECT a.k, a.v FROM PATTERN SEQ(events a, ~events b) ORDER BY ts
+        WHERE a.k = b.k AND a.v % 2 = 0 WITHIN INTERVAL '1' SECOND""",
+    "sums": "SELECT k, sum(v) AS s, window_end FROM events [RANGE 2 SECONDS SLIDE 2 SECONDS] GROUP BY k",
+    "rises": """SELECT k, s FROM (SELECT k, count(*) AS n, window_end AS at FROM events
+        [ORDER BY ts RANGE 1 SECOND SLIDE 1 SECOND] GROUP BY k) MATCH_RECOGNIZE (PARTITION BY k ORDER BY at
+        MEASURES a.n + b.n AS s PATTERN (a b) DEFINE b AS b.n > a.n)""",
+}
+FEW_GROUPS = 4
+BOUND_S = 3.0
+
+
+def make_arrivals(seed: int, count: int) -> pa.Table:
+    """Events of 12 keys in the order in which they arrive: each is up to 3 seconds late."""
+    random = np.random.default_rng(seed)
+    times = np.sort(random.choice(30_000_000, count, replace=False))
+    order = np.argsort(times + random.integers(0, int(BOUND_S * 1e6), count), kind="stable")
+    keys, values = random.integers(0, 12, count), random.integers(0, 30, count)
+    columns = [pa.array(times, pa.timestamp("us", "UTC")), pa.array(keys, pa.int32()), pa.array(values)]
+    return pa.table(columns, schema=SCHEMA).take(pa.array(order))
+
+
+def count_net(rows: pa.Table) -> Counter[tuple[Any, ...]]:
+    """Inserts minus retracts; each row is told by a _match of its own, which is never there twice."""
+    last: dict[str, tuple[int, str, tuple[Any, ...]]] = {}
+    for change, match, version, *row in sorted(zip(*rows.to_pydict().values(), strict=True), key=lambda each: each[2]):
+        if match in last:
+            assert last[match][0] < version
+            assert last[match][1] != change
+        last[match] = (version, change, tuple(row))
+    return Counter(row for _, change, row in last.values() if change == "insert")
+
+
+def make_end() -> pa.Table:
+    """Events much later, of every key, that take part in nothing: they settle all that was before."""
+    times = [(60 + minute) * 1_000_000 for minute in (0, 60) for _ in range(12)]
+    columns = [pa.array(times, pa.timestamp("us", "UTC")), pa.array([*range(12)] * 2, pa.int32()), pa.array([31] * 24)]
+    return pa.table(columns, schema=SCHEMA)
+
+
+def answer_whole(name: str, events: pa.Table) -> Counter[tuple[Any, ...]]:
+    whole = cep.sql(QUERIES[name], events=events.sort_by("ts"))
+    return Counter(zip(*whole.to_pydict().values(), strict=True))
+
+
+def before_end(rows: Counter[tuple[Any, ...]]) -> Counter[tuple[Any, ...]]:
+    """Without those that the last events make."""
+    return Counter({row: count for row, count in rows.items() if 31 not in row})
+
+
+@pytest.mark.parametrize("name", QUERIES)
+@pytest.mark.parametrize("wait", ["0 s", "growing"])
+def test_changes_add_up_to_the_batch_answer(spark: Any, tmp_path: Path, name: str, wait: str) -> None:
+    arrivals = make_arrivals(7, 600)
+    stream = FedStream(spark, tmp_path, SCHEMA, direct=wait == "0 s")
+    disorder = cep.Disorder(wait=wait, bound=f"{BOUND_S} seconds", emit="changes")
+    for begin in (0, 300):  # the second run goes on from the checkpoint of the first
+        for part in range(begin, begin + 300, 60):
+            stream.feed(arrivals.slice(part, 60))
+        if begin:
+            stream.feed(make_end().slice(0, 12))
+            stream.feed(make_end().slice(12))
+        stream.run(QUERIES[name], disorder=disorder, key_groups=FEW_GROUPS)
+    rows = stream.rows()
+    if name == "sums" and wait == "0 s":
+        assert "retract" in rows.column("_change").to_pylist()
+    whole = answer_whole(name, pa.concat_tables([arrivals, make_end()]))
+    assert before_end(count_net(rows)) == before_end(whole)
+
+
+def test_final_rows_are_those_of_all_events_that_were_not_late(spark: Any, tmp_path: Path) -> None:
+    arrivals = pa.concat_tables([make_arrivals(3, 600), make_end()])
+    stream = FedStream(spark, tmp_path, SCHEMA)
+    for part in range(0, 612, 102):
+        stream.feed(arrivals.slice(part, 102))
+    stream.feed(arrivals.slice(612))
+    disorder = cep.Disorder(wait="200 ms", bound=f"{BOUND_S} seconds")
+    stream.run(QUERIES["sums"], disorder=disorder, key_groups=FEW_GROUPS)
+    late = cep.late_events(spark, stream.checkpoint).toArrow().select(SCHEMA.names).cast(SCHEMA)
+    assert 0 < len(late) < 100
+    accepted = Counter(map(tuple, zip(*arrivals.to_pydict().values(), strict=True)))
+    accepted -= Counter(map(tuple, zip(*late.to_pydict().values(), strict=True)))
+    columns = zip(*accepted.elements(), strict=True)
+    whole = answer_whole("sums", pa.table(list(map(pa.array, columns)), names=SCHEMA.names).cast(SCHEMA))
+    assert before_end(Counter(zip(*stream.rows().to_pydict().values(), strict=True))) == before_end(whole)
+
+
+def test_checkpoint_of_other_choices_is_refused(spark: Any, tmp_path: Path) -> None:
+    stream = FedStream(spark, tmp_path, SCHEMA)
+    stream.feed(make_arrivals(3, 60))
+    changes = cep.Disorder(wait="0 s", bound="3 s", emit="changes")
+    stream.run(QUERIES["sums"], disorder=changes, key_groups=FEW_GROUPS)
+    stream.feed(make_end())
+    for other in (cep.Disorder(wait="1 s", bound="3 s"), cep.Disorder(bound="3 s")):
+        with pytest.raises(SnapshotMismatch, match="belongs to another query"):
+            stream.run(QUERIES["sums"], disorder=other, key_groups=FEW_GROUPS)
+
+
+def test_a_wait_that_follows_the_stream_needs_a_bound(spark: Any, tmp_path: Path) -> None:
+    stream = FedStream(spark, tmp_path, SCHEMA)
+    with pytest.raises(InvalidInput, match="needs a bound on Spark"):
+        cep.sql(QUERIES["sums"], events=stream.frame(), disorder=cep.Disorder(wait="growing"))
