@@ -1,0 +1,252 @@
+"""cep.Disorder: how long events wait, how late they may be, and what comes out."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from typer.testing import CliRunner
+
+import cepheid as cep
+from cepheid.cli import app
+from cepheid.errors import InvalidInput, NotSupportedYet
+
+START = datetime(2026, 1, 1, tzinfo=UTC)
+SCHEMA = pa.schema({"ts": pa.timestamp("us", "UTC"), "k": "int32", "v": "int64"})
+PAIRS = """SELECT a.v AS first, b.v AS last FROM PATTERN SEQ(s a, s b) ORDER BY ts
+    WHERE a.k = b.k AND a.v % 2 = 0 AND b.v % 3 = 0 WITHIN INTERVAL '3' SECOND"""
+SUMS = "SELECT k, sum(v) AS s, window_end FROM s [RANGE 2 SECONDS SLIDE 2 SECONDS] GROUP BY k"
+LAST = "SELECT k, max(v) AS m FROM s [RANGE 2 SECONDS] GROUP BY k"
+OVER_PAIRS = (
+    f"SELECT count(*) AS n, window_end FROM ({PAIRS.replace('a.v AS first', 'b.ts AS ts, a.v AS first')}) AS p "
+)
+OVER_PAIRS += "[RANGE 2 SECONDS SLIDE 2 SECONDS]"
+QUERIES = {"pairs": PAIRS, "sums": SUMS, "last": LAST}
+
+
+def events(*rows: tuple[float, int, int]) -> pa.Table:
+    times = [START + timedelta(seconds=second) for second, _, _ in rows]
+    return pa.table([times, [k for _, k, _ in rows], [v for _, _, v in rows]], schema=SCHEMA)
+
+
+def make_arrivals(seed: int, count: int, late_s: float) -> pa.Table:
+    random = np.random.default_rng(seed)
+    times = np.sort(random.choice(20_000_000, count, replace=False))
+    order = np.argsort(times + random.integers(0, int(late_s * 1e6), count), kind="stable")
+    keys, values = random.integers(0, 4, count), random.integers(0, 12, count)
+    moments = pa.array(times + int(START.timestamp() * 1e6), pa.timestamp("us", "UTC"))
+    return pa.table([moments, pa.array(keys, pa.int32()), values], schema=SCHEMA).take(pa.array(order))
+
+
+def run(query: Any, arrivals: pa.Table, size: int) -> pa.Table:
+    parts = [query.push(s=arrivals.slice(begin, size)) for begin in range(0, len(arrivals), size)]
+    return pa.concat_tables([*parts, query.finish()])
+
+
+def count_rows(table: pa.Table) -> Counter[tuple[Any, ...]]:
+    return Counter(zip(*table.to_pydict().values(), strict=True))
+
+
+def without(table: pa.Table, late: pa.Table) -> pa.Table:
+    """The events that were taken, in order."""
+    left = count_rows(table)
+    left.subtract(count_rows(late.select(SCHEMA.names)))
+    columns = list(zip(*left.elements(), strict=True))
+    return pa.table(list(map(pa.array, columns)), names=SCHEMA.names).cast(SCHEMA).sort_by("ts")
+
+
+@pytest.mark.parametrize("name", QUERIES)
+@pytest.mark.parametrize("size", [7, 60])
+@pytest.mark.parametrize("wait", ["0 s", "500 ms", "growing"])
+def test_final_rows_are_those_of_all_events_that_were_not_late(name: str, size: int, wait: str) -> None:
+    arrivals = make_arrivals(len(name), 240, 2.0)
+    query = cep.open(QUERIES[name], s=SCHEMA, disorder=cep.Disorder(wait=wait, bound="2 s"))
+    rows = run(query, arrivals, size)
+    late = query.late_events()
+    assert query.counts.late == len(late)
+    assert count_rows(rows) == count_rows(cep.sql(QUERIES[name], s=without(arrivals, late)))
+
+
+def test_event_behind_the_horizon_counts_where_its_window_is_open() -> None:
+    query = cep.open(SUMS, s=SCHEMA, disorder=cep.Disorder(wait="0 s", bound="10 s"))
+    assert len(query.push(s=events((0.5, 1, 1), (1.9, 1, 2)))) == 0
+    assert len(query.push(s=events((0.1, 1, 4)))) == 0  # behind the horizon, and its window is open
+    assert query.push(s=events((2.1, 1, 8))).column("s").to_pylist() == [7]
+    query.push(s=events((1.0, 1, 16)))  # its window was given out
+    assert query.late_events().column("v").to_pylist() == [16]
+    assert query.finish().column("s").to_pylist() == [8]
+
+
+def test_the_same_event_is_late_by_default() -> None:
+    query = cep.open(SUMS, s=SCHEMA)
+    query.push(s=events((0.5, 1, 1), (1.9, 1, 2)))
+    query.push(s=events((0.1, 1, 4)))
+    assert query.counts.late == 1
+
+
+def test_events_beyond_the_bound_are_late_whatever_they_would_change() -> None:
+    query = cep.open(PAIRS, s=SCHEMA, disorder=cep.Disorder(wait="0 s", bound="2 s", emit="changes"))
+    query.push(s=events((10.0, 1, 1)))
+    query.push(s=events((7.9, 1, 2), (8.0, 1, 2)))
+    assert query.late_events().column("ts").to_pylist() == [START + timedelta(seconds=7.9)]
+
+
+@pytest.mark.parametrize("emit", ["final", "changes"])
+def test_growing_wait_is_as_long_as_the_latest_event_was_late_and_never_above_bound(emit: Any) -> None:
+    query = cep.open(SUMS, s=SCHEMA, disorder=cep.Disorder(wait="growing", bound="5 s", emit=emit))
+    query.push(s=events((1.0, 1, 1), (0.2, 1, 1)))
+    query.push(s=events((2.5, 1, 1)))
+    assert query.counts.streams["s"].clock == START + timedelta(seconds=1.7)
+    query.push(s=events((90.0, 1, 1), (2.6, 1, 1)))
+    query.push(s=events((100.0, 1, 1)))
+    assert query.counts.streams["s"].clock == START + timedelta(seconds=95)
+
+
+def test_session_corrects_over_deploy_alter_retire_and_snapshots() -> None:
+    arrivals = make_arrivals(5, 300, 2.0)
+    disorder = cep.Disorder(wait="100 ms", bound="2 s", emit="changes")
+    found: dict[str, list[pa.Table]] = {"pairs": [], "sums": [], "over": []}
+
+    def take(rows: dict[str, pa.Table]) -> None:
+        for name, table in rows.items():
+            found[name].append(table)
+
+    def begin(snapshot: bytes | None = None) -> cep.Session:
+        session = cep.Session(disorder=disorder, snapshot=snapshot)
+        session.source("s", SCHEMA)
+        session.deploy("pairs", PAIRS)
+        session.deploy("sums", SUMS)
+        return session
+
+    session = begin()
+    session.deploy("over", OVER_PAIRS)
+    session.retire("over")
+    for start in range(0, 300, 25):
+        take(session.push(s=arrivals.slice(start, 25)))
+        if start == 100:
+            session = begin(session.snapshot())
+            session.deploy("over", OVER_PAIRS)
+        if start == 150:
+            session.alter("sums", SUMS)
+    take(session.finish())
+    for name in ("pairs", "sums"):
+        assert count_net(pa.concat_tables(found[name])) == count_rows(cep.sql(QUERIES[name], s=arrivals.sort_by("ts")))
+    assert sum(map(len, found["over"])) > 0
+
+
+def count_net(rows: pa.Table) -> Counter[tuple[Any, ...]]:
+    """Inserts minus retracts, with no _match twice, and versions that grow."""
+    there: dict[str, tuple[Any, ...]] = {}
+    versions: dict[str, int] = {}
+    for change, match, version, *row in zip(*rows.to_pydict().values(), strict=True):
+        assert versions.get(match, 0) < version
+        versions[match] = version
+        if change == "insert":
+            assert match not in there
+            there[match] = tuple(row)
+        else:
+            assert there.pop(match) == tuple(row)
+    return Counter(there.values())
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"wait": "soon"}, "no rule and no span of time"),
+        ({"wait": "growin"}, "no rule"),
+        ({"wait": "-2 s"}, "wait"),
+        ({"wait": "2 s", "bound": "1 s"}, "longer than bound"),
+        ({"wait": "2 s", "recall": 0.9}, "recall is given"),
+        ({"wait": "growing", "recall": 0.9}, "whatever recall is"),
+        ({"recall": 1.5}, "recall is 1.5"),
+        ({"recall": True}, "recall is True"),
+        ({"emit": "all"}, "emit is 'all'"),
+        ({"bound": "ten"}, "bound"),
+        ({"wait": "growing", "emit": "changes"}, "needs a bound"),
+        ({"speculation": 0.5}, "speculation needs"),
+        ({"speculation": 2, "emit": "changes", "bound": "1 s"}, "speculation is 2"),
+        ({"speculation": "much", "emit": "changes", "bound": "1 s"}, "speculation is 'much'"),
+        ({"max_wait": "never"}, "max_wait"),
+    ],
+)
+def test_what_cannot_be_is_told_where_it_is_written(given: dict[str, Any], told: str) -> None:
+    with pytest.raises(InvalidInput) as raised:
+        cep.Disorder(**given)
+    assert told in str(raised.value)
+    assert raised.value.hint
+
+
+def test_disorder_beside_lateness_or_emit_is_refused() -> None:
+    disorder: Any = cep.Disorder(bound="2 s")
+    with pytest.raises(InvalidInput, match="disorder and lateness"):
+        cep.open(SUMS, s=SCHEMA, disorder=disorder, lateness=timedelta(seconds=2))
+    with pytest.raises(InvalidInput, match="disorder and emit"):
+        cep.open(SUMS, s=SCHEMA, disorder=disorder, emit="changes")
+    with pytest.raises(InvalidInput, match="disorder is a str"):
+        cep.open(SUMS, s=SCHEMA, disorder="2 s")  # type: ignore[arg-type]
+    with pytest.raises(InvalidInput, match="no meaning for whole tables"):
+        cep.sql(SUMS, s=events((0, 1, 1)), disorder=disorder)
+
+
+def test_views_are_refused_in_sessions_that_correct() -> None:
+    session = cep.Session(disorder=cep.Disorder(wait="0 s", bound="2 s"))
+    session.source("s", SCHEMA)
+    with pytest.raises(NotSupportedYet, match="in a session"):
+        session.deploy("groups", "SELECT k, count(*) AS n FROM s GROUP BY k")
+    assert session.queries == {}
+
+
+APPLICATION = """
+[source.s]
+path = "s.parquet"
+[query.sums]
+sql = "{query}"
+[disorder]
+wait = "100 ms"
+bound = "2 s"
+emit = "changes"
+"""
+
+
+def test_application_corrects(tmp_path: Path) -> None:
+    arrivals = make_arrivals(1, 200, 2.0)
+    pq.write_table(arrivals, tmp_path / "s.parquet")
+    (tmp_path / "app.toml").write_text(APPLICATION.format(query=SUMS))
+    told = CliRunner().invoke(app, ["run", str(tmp_path / "app.toml"), "--json", "--rows", "20"])
+    assert told.exit_code == 0, told.output
+    lines = [json.loads(line) for line in told.stdout.splitlines()]
+    sums = Counter(
+        {"insert": 1, "retract": -1}[line["_change"]] * line["s"] for line in lines[:-1] if "_change" in line
+    )
+    assert sum(value * count for value, count in sums.items()) or sums
+    changes = [line for line in lines if "_change" in line]
+    net = sum(line["s"] if line["_change"] == "insert" else -line["s"] for line in changes)
+    assert net == sum(arrivals.column("v").to_pylist())
+    assert any(line["_change"] == "retract" for line in changes)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ('wait = "100 ms"', 'wait = "5 s"', "longer than bound"),
+        ('wait = "100 ms"', 'await = "5 s"', 'has no key "await"'),
+        ('wait = "100 ms"', "recall = 2.0", "recall is 2.0"),
+        ('path = "s.parquet"', 'path = "s.parquet"\nlateness = "1 s"', 'beside the lateness of source "s"'),
+    ],
+)
+def test_mistakes_of_applications_are_told_with_their_place(tmp_path: Path, old: str, new: str, told: str) -> None:
+    pq.write_table(events((0, 1, 1)), tmp_path / "s.parquet")
+    text = APPLICATION.format(query=SUMS)
+    assert old in text
+    (tmp_path / "app.toml").write_text(text.replace(old, new))
+    output = CliRunner().invoke(app, ["run", str(tmp_path / "app.toml")])
+    assert output.exit_code != 0
+    assert told in output.stderr
+    assert "app.toml:" in output.stderr
