@@ -24,10 +24,8 @@ PAIRS = """SELECT a.v AS first, b.v AS last FROM PATTERN SEQ(s a, s b) ORDER BY 
     WHERE a.k = b.k AND a.v % 2 = 0 AND b.v % 3 = 0 WITHIN INTERVAL '3' SECOND"""
 SUMS = "SELECT k, sum(v) AS s, window_end FROM s [RANGE 2 SECONDS SLIDE 2 SECONDS] GROUP BY k"
 LAST = "SELECT k, max(v) AS m FROM s [RANGE 2 SECONDS] GROUP BY k"
-OVER_PAIRS = (
-    f"SELECT count(*) AS n, window_end FROM ({PAIRS.replace('a.v AS first', 'b.ts AS ts, a.v AS first')}) AS p "
-)
-OVER_PAIRS += "[RANGE 2 SECONDS SLIDE 2 SECONDS]"
+OVER_PAIRS = f"""SELECT count(*) AS n, window_end
+    FROM ({PAIRS.replace("a.v AS first", "b.ts AS ts, a.v AS first")}) AS p [RANGE 2 SECONDS SLIDE 2 SECONDS]"""
 QUERIES = {"pairs": PAIRS, "sums": SUMS, "last": LAST}
 
 
@@ -222,10 +220,6 @@ def test_application_corrects(tmp_path: Path) -> None:
     told = CliRunner().invoke(app, ["run", str(tmp_path / "app.toml"), "--json", "--rows", "20"])
     assert told.exit_code == 0, told.output
     lines = [json.loads(line) for line in told.stdout.splitlines()]
-    sums = Counter(
-        {"insert": 1, "retract": -1}[line["_change"]] * line["s"] for line in lines[:-1] if "_change" in line
-    )
-    assert sum(value * count for value, count in sums.items()) or sums
     changes = [line for line in lines if "_change" in line]
     net = sum(line["s"] if line["_change"] == "insert" else -line["s"] for line in changes)
     assert net == sum(arrivals.column("v").to_pylist())
