@@ -547,11 +547,6 @@ def _open_on_spark(
     functions: Mapping[str, Function] | None = None,
     disorder: Disorder | None = None,
 ) -> Any:
-    if disorder is not None:
-        raise NotSupportedYet(
-            "disorder for sessions on Spark",
-            hint="cep.sql(..., disorder=...) for each query, or a session without Spark",
-        )
     if checkpoint is None:
         raise InvalidInput(
             "a session on Spark needs a checkpoint, from which it goes on", hint='cep.Session(spark, checkpoint="...")'
@@ -561,11 +556,15 @@ def _open_on_spark(
     from cepheid.execution.spark.live.live_session import SessionSettings, SparkLiveSession
 
     settings = Settings(strict=strict, idle_after=read_idle_after(idle_after))
+    bound = read_lateness(lateness)
+    if disorder is not None:
+        settings = check_disorder(disorder, lateness).choose(settings)
+        bound = settings.lateness
     if key_groups is not None:
         settings = replace(settings, key_groups=check_key_groups(key_groups))
     chosen = SessionSettings(
         str(checkpoint),
-        read_lateness(lateness),
+        bound,
         settings,
         read_aggregates(aggregates),
         check_dialect(dialect, "spark"),

@@ -92,3 +92,11 @@ def test_workers_run_the_python_of_this_program(spark: Any, monkeypatch: pytest.
     own: dict[str, Any] = {"aggregates": {"total": total}, "functions": {"twice": twice}}
     rows = cep.sql("SELECT total(twice(id)) AS t FROM ev", ev=spark.range(4), **own).collect()
     assert [row.t for row in rows] == [12]
+
+
+def test_tables_with_empty_chunks_are_read_to_their_end(spark: Any) -> None:
+    chunks = [[1, 2], [], [3]]
+    table = pa.table({"k": pa.chunked_array([pa.array(chunk, pa.int64()) for chunk in chunks])})
+    ids = spark.createDataFrame([(number,) for number in range(5)], "k long")
+    found = cep.sql("SELECT e.k FROM e JOIN t ON e.k = t.k", e=ids, t=cep.Table(table))
+    assert sorted(row.k for row in found.collect()) == [1, 2, 3]

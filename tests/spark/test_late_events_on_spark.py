@@ -124,3 +124,24 @@ def test_a_wait_that_follows_the_stream_needs_a_bound(spark: Any, tmp_path: Path
     stream = FedStream(spark, tmp_path, SCHEMA)
     with pytest.raises(InvalidInput, match="needs a bound on Spark"):
         cep.sql(QUERIES["sums"], events=stream.frame(), disorder=cep.Disorder(wait="growing"))
+
+
+def test_session_on_spark_corrects(spark: Any, tmp_path: Path) -> None:
+    arrivals = make_arrivals(11, 480)
+    stream = FedStream(spark, tmp_path, SCHEMA)
+    found: dict[str, list[pa.Table]] = {"pairs": [], "sums": [], "rises": []}
+    disorder = cep.Disorder(wait="200 ms", bound=f"{BOUND_S} seconds", emit="changes")
+    for begin in (0, 240):
+        for part in range(begin, begin + 240, 60):
+            stream.feed(arrivals.slice(part, 60))
+        if begin:
+            stream.feed(make_end().slice(0, 12))
+            stream.feed(make_end().slice(12))
+        with cep.Session(spark, checkpoint=stream.checkpoint, disorder=disorder, key_groups=FEW_GROUPS) as session:
+            session.source("events", stream.frame())
+            for name, tables in found.items():
+                session.deploy(name, QUERIES[name], sink=lambda rows, _, tables=tables: tables.append(rows))
+            session.run()
+    for name, tables in found.items():
+        whole = answer_whole(name, pa.concat_tables([arrivals, make_end()]))
+        assert before_end(count_net(pa.concat_tables(tables))) == before_end(whole), name

@@ -17,6 +17,7 @@ from pyspark.sql import functions as F
 from cepheid.application import Application
 from cepheid.errors import InvalidInput, UnknownKind
 from cepheid.execution.sources.kinds import open_source, read_whole
+from cepheid.execution.spark.arrow_frames import make_frame
 from cepheid.execution.spark.schemas import declared_schema, quote_name
 from cepheid.execution.spark.sources import catalog_table, delta
 from cepheid.execution.spark.sources.kinds import find_stream_kind
@@ -68,5 +69,5 @@ def _open_catalog(spark: SparkSession, name: str, table: str) -> DataFrame:
 
 def _make_frame(spark: SparkSession, rows: pa.Table) -> DataFrame:
     wanted = declared_schema(rows.schema)
-    frame = spark.createDataFrame(rows)
+    frame = make_frame(spark, rows)
     return frame.select(*(F.col(quote_name(field.name)).cast(field.dataType) for field in wanted.fields))

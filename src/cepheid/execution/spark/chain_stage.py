@@ -75,7 +75,8 @@ def plan_chain(
         through_jvm = [frames[name] for name, time in times.items() if _find_direct(frames[name], time) is None]
         clock = find_clock([frames[name] for name in times], through_jvm)
     placed, record = place_by_nature(lower, SPARK_STREAMS.native), record_stage(graph, vertex, groups, session)
-    if settings.corrects:  # what is kept is other than without corrections, or with rows that were never taken back
+    if settings.corrects or (settings.waiting is not None and settings.emit == "changes"):
+        # what is kept is other than without corrections, and with rows that are never taken back
         told = f"{record.described}, which late events correct (emit = {settings.emit})"
         record = replace(record, digest=f"{record.digest} late {settings.emit}", described=told)
     idle_after_us = settings.idle_after_us(times)

@@ -20,6 +20,7 @@ from cepheid.compiler import Compilation, Query, check_bounded, compile_query, p
 from cepheid.errors import InvalidInput, NotSupportedYet
 from cepheid.execution.interpret import interpret
 from cepheid.execution.lookup.database import read_database_schema
+from cepheid.execution.spark.arrow_frames import make_frame
 from cepheid.execution.spark.chain_stage import run_chain_on_stream
 from cepheid.execution.spark.changes_stage import carry_changes, find_top, fit_types, run_changes_on_stream
 from cepheid.execution.spark.engine_stage import run_engines_on_batch, run_engines_on_stream
@@ -81,7 +82,7 @@ def read_inputs(
     refuse_own_streams(frames)
     spark = next(iter(frames.values())).sparkSession
     tables = {name: value for name, value in given.items() if isinstance(value, Table)}
-    frames |= {name: spark.createDataFrame(table.data) for name, table in tables.items()}
+    frames |= {name: make_frame(spark, table.data) for name, table in tables.items()}
     databases = {name: value for name, value in given.items() if isinstance(value, Database)}
     validity = {name: table.validity for name, table in tables.items() if table.validity is not None}
     register_on_spark(spark, {**(functions or {}), **make_list_functions(python)})

@@ -304,10 +304,11 @@ class SparkLiveSession:
             context = StageContext(given.frames, settings, session, self._chosen.dialect)
             stages = make_stages(placed, context)
         cells = {vertex: stage.cells for vertex, stage in stages.items()}
-        is_same = means_the_same_above(placed, cells, spark_is_ansi(given.frames))
+        emit = settings.emit
+        is_same = emit == "final" and means_the_same_above(placed, cells, spark_is_ansi(given.frames))
         is_plain = sink.prepare(alone) is alone
         planned = Planned(
-            query, stages, Above(placed, given, cells, arrow_schema(alone), is_same, sink, is_plain), shown
+            query, stages, Above(placed, given, cells, arrow_schema(alone), is_same, sink, is_plain, emit), shown
         )
         self._compare(name, planned)
         return planned

@@ -18,6 +18,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from cepheid.execution.embedded.relations import run_relational
 from cepheid.execution.interpret import interpret
+from cepheid.execution.spark.arrow_frames import make_frame
 from cepheid.execution.spark.capabilities import from_arrow_schema
 from cepheid.execution.spark.host import SparkHost, SparkInputs
 from cepheid.execution.spark.schemas import arrow_schema
@@ -28,13 +29,13 @@ from cepheid.graph.node import PlanNode
 from cepheid.graph.operators import Filter, Project, Sink, Source, TableJoin, Union
 from cepheid.language.expressions.worker_sql import type_in_worker
 from cepheid.placement.placed_graph import PlacedGraph
-from cepheid.settings import Settings
+from cepheid.settings import EmitName, Settings
 
 
 @dataclass(frozen=True)
 class Above:
     """A query above its stages.  cells: by vertex, the columns of what stages give.  schema: of its rows.
-    means_the_same: in DuckDB as in Spark SQL.  is_plain: does the sink take rows as they are?"""
+    means_the_same: in DuckDB as in Spark SQL.  is_plain: does the sink take rows as they are?  emit: what comes out."""
 
     placed: PlacedGraph
     given: SparkInputs
@@ -43,6 +44,7 @@ class Above:
     means_the_same: bool
     sink: BatchSink
     is_plain: bool
+    emit: EmitName = "final"
 
 
 class TableRows:
@@ -62,7 +64,7 @@ def rows_of_tables(above: Above, cells: Mapping[str, pa.Table], spark: SparkSess
         (answer,) = interpret(above.placed, ArrowCells(cells), []).values()
         return TableRows(answer.cast(above.schema))
     frames = {
-        vertex: spark.createDataFrame(table, from_arrow_schema(above.cells[vertex])) for vertex, table in cells.items()
+        vertex: make_frame(spark, table, from_arrow_schema(above.cells[vertex])) for vertex, table in cells.items()
     }
     frame = _run(above, frames)
     found = frame.toArrow()
@@ -87,7 +89,7 @@ class FrameCells(SparkHost):
     """Rows are DataFrames; those of the stages are given."""
 
     def __init__(self, above: Above, cells: Mapping[str, DataFrame]) -> None:
-        super().__init__(above.placed, above.given, Settings())
+        super().__init__(above.placed, above.given, Settings(emit=above.emit))
         self._cells = cells
 
     def runs_whole(self, vertex: str) -> bool:

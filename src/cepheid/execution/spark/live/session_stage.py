@@ -10,7 +10,7 @@ without windows and patterns has a stage that lets its events pass.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
@@ -19,6 +19,7 @@ from cepheid.errors import NotSupportedYet
 from cepheid.execution.engine_identity import identify_engine
 from cepheid.execution.spark.chain_processor import ChainTask
 from cepheid.execution.spark.chain_stage import plan_chain
+from cepheid.execution.spark.changes_stage import find_top, lift_rows
 from cepheid.execution.spark.clock import Clock
 from cepheid.execution.spark.direct_ingest import chain_below
 from cepheid.execution.spark.engine_stage import cell_schema, name_keys, record_stage
@@ -90,9 +91,12 @@ class StageContext:
 
 def make_stages(placed: PlacedGraph, given: StageContext) -> dict[str, SessionStage]:
     """By vertex whose rows the part in Spark SQL begins with."""
-    graph = placed.graph
+    graph, settings = placed.graph, given.settings
     if any(isinstance(node, Source) and base_name(node.name) for node in graph.vertices.values()):
         raise NotSupportedYet("PROCTIME() in a session on Spark", hint=HINT)
+    if settings.emit == "changes":
+        top = find_top(graph)
+        return {top: _make_corrected(graph, top, given)}
     chained = placed.chained()
     found: dict[str, SessionStage] = {}
     waiting = [vertex for vertex, node in graph.vertices.items() if node.role == "consumer"]
@@ -101,7 +105,9 @@ def make_stages(placed: PlacedGraph, given: StageContext) -> dict[str, SessionSt
         node = graph.vertices[vertex]
         if vertex in found:
             continue
-        if vertex in chained:
+        if settings.corrects and isinstance(node, EngineNode):
+            found[vertex] = _make_corrected(graph, vertex, given)
+        elif vertex in chained:
             found[vertex] = _make_chain(graph, vertex, given)
         elif isinstance(node, EngineNode):
             found[vertex] = _make_engine(graph, vertex, node, given)
@@ -117,26 +123,9 @@ def _make_engine(graph: QueryGraph, vertex: str, node: EngineNode, given: StageC
     groups = given.settings.key_groups if name_keys(node) else 1
     feeds, delays_us = [], []
     for layout in graph.inputs(vertex):
-        below, origin = chain_below(graph, layout), trace_column(graph, layout, "_time")
-        if below is None or origin is None:
-            raise NotSupportedYet("a window or pattern over a subquery, in a session on Spark,", hint=HINT)
-        source, nodes = below
-        producer = graph.vertices[source]
-        assert isinstance(producer, Source), "what is below a layout ends in a producer"
-        frame = given.frames[producer.name]
-        if not frame.isStreaming:
-            raise NotSupportedYet(
-                "a pattern, or a join of windows, over a stream and a table together",
-                hint="leave the table without a window: each event joins with the table as it is then",
-            )
-        columns = source_columns(graph, source, frame.columns)
-        rows = frame.select(*map(quote_name, columns))
-        for each in nodes:
-            rows = run_relational(each, [rows], given.dialect)
+        feed, rows = _read_layout(graph, layout, given)
         delays_us.append(read_delay(rows))
-        feeds.append(
-            Feed(producer.name, tuple(columns), tuple(nodes), arrow_schema(rows), origin[1], name_keys(node), groups)
-        )
+        feeds.append(replace(feed, keys=name_keys(node), groups=groups))
     schemas = [feed.layout for feed in feeds]
     record = record_stage(graph, vertex, groups, given.session)
     task = EngineTask(
@@ -151,6 +140,42 @@ def _make_engine(graph: QueryGraph, vertex: str, node: EngineNode, given: StageC
         functions=list_functions(repr(node)),
     )
     return SessionStage(record, task, tuple(feeds), cell_schema(node, schemas))
+
+
+def _read_layout(graph: QueryGraph, layout: str, given: StageContext) -> tuple[Feed, DataFrame]:
+    """What an engine reads, without its keys; and the rows."""
+    below, origin = chain_below(graph, layout), trace_column(graph, layout, "_time")
+    if below is None or origin is None:
+        raise NotSupportedYet("a window or pattern over a subquery, in a session on Spark,", hint=HINT)
+    source, nodes = below
+    producer = graph.vertices[source]
+    assert isinstance(producer, Source), "what is below a layout ends in a producer"
+    frame = given.frames[producer.name]
+    if not frame.isStreaming:
+        raise NotSupportedYet(
+            "a pattern, or a join of windows, over a stream and a table together",
+            hint="leave the table without a window: each event joins with the table as it is then",
+        )
+    columns = source_columns(graph, source, frame.columns)
+    rows = frame.select(*map(quote_name, columns))
+    for each in nodes:
+        rows = run_relational(each, [rows], given.dialect)
+    return Feed(producer.name, tuple(columns), tuple(nodes), arrow_schema(rows), origin[1], (), 1), rows
+
+
+def _make_corrected(graph: QueryGraph, vertex: str, given: StageContext) -> SessionStage:
+    """A vertex whose rows may be taken back, or that late events still reach: with all that remembers below it."""
+    lower, top, lifted = lift_rows(graph, vertex, lambda _: True)
+    read = {stream: _read_layout(graph, layout, given) for stream, layout in lifted.items()}
+    frames = {**given.frames, **{stream: rows for stream, (_, rows) in read.items()}}
+    chain = plan_chain(lower, top, frames, given.settings, given.session, Clock.ENVELOPES)
+    task, feeds = chain.task, []
+    for name, time in zip(chain.read, task.times, strict=True):
+        plain = Feed(name, tuple(chain.read[name]), (), task.schemas[name], time, (), 1)
+        feed = read[name][0] if name in read else plain
+        assert feed.layout.names == task.schemas[name].names, "a stage reads all that is made for it"
+        feeds.append(replace(feed, layout=task.schemas[name], keys=chain.keys[name], groups=chain.groups))
+    return SessionStage(task.record, task, tuple(feeds), task.open_query().schema)
 
 
 def _make_chain(graph: QueryGraph, vertex: str, given: StageContext) -> SessionStage:
