@@ -23,8 +23,8 @@ from cepheid.event_time import BEGINNING
 AIM = 0.97  # of the misses that are allowed
 DEBT_SCALE = 20.0  # so many misses too many make the quantile e times as strict
 MOST_CREDIT = 20.0  # misses that may be saved up for later
-ROUND = 1024  # events, of which the last four rounds count as recent
-RECENT = 4 * ROUND
+ROUND = 2048  # events, of which the last two rounds count as recent
+RECENT = 2 * ROUND
 SURPRISE = 8.0  # standard deviations that no steady stream is off by
 SHORT_MEMORY = 0.1  # of the half-life, after a change of regime
 
