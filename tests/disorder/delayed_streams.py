@@ -95,7 +95,8 @@ def judge_slack(slack: Int64s, stream: Stream) -> Outcome:
     clock = stream.times + stream.lateness
     watermark = np.maximum.accumulate(clock - slack)
     late = stream.times[1:] < watermark[:-1]
-    return Outcome(float(late.mean()), float((clock - watermark)[CUT:].mean()) / SECOND)
+    waited = (clock - watermark)[watermark > BEGINNING // 4]
+    return Outcome(float(late.mean()), float(waited.mean()) / SECOND)
 
 
 def find_best_fixed(stream: Stream, late_share: float) -> Outcome:

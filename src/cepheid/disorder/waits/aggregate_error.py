@@ -6,8 +6,8 @@
 *Coverage*: the share of a window's events that had arrived when the clock was past its end by the wait.  Events on time
 are taken as a Bernoulli sample of all: a sum over the share c of n values with mean m and deviation s falls short by
 more than the error e less often than z deviations allow, if c - (1 - e) >= sqrt(q c (1 - c)), where q is
-z^2 (m^2 + s^2) / (n m^2).  The smallest such c is what a window needs.  It is the larger root of the quadratic; at the smaller one, which other
-descriptions name, the error is exceeded nearly always.
+z^2 (m^2 + s^2) / (n m^2).  The smallest such c is what a window needs.  It is the larger root of a quadratic; at the
+smaller one, which other descriptions name, the error is exceeded nearly always.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cepheid.disorder.lateness_histogram import Float64s, Int64s
+from cepheid.disorder.lateness_histogram import SHORTEST_US, Float64s, Int64s
 from cepheid.event_time import BEGINNING
 
 Flags = npt.NDArray[np.bool_]
@@ -29,7 +29,8 @@ Flags = npt.NDArray[np.bool_]
 MOST_SOURCES = 256  # of more, those with higher numbers are not looked after
 UNUSUAL = 3.0  # times what is usual
 KNOWN_AFTER = 32  # events, before which nothing is usual
-AHEAD = 2.0  # blocks that may pass before we look again
+AHEAD = 2.0  # blocks may pass before we look again
+STRIDE_KEPT = 0.95  # of how long a block takes: many come in one moment of a burst
 KEPT_PER_BLOCK = 0.8  # of how long it is waited for, once the burst is over
 FORGOTTEN = 0.05  # of what is usual, for each block of its own events
 MORE_PATIENCE = 1.25
@@ -53,6 +54,7 @@ class SilentSources:
     def __init__(self, block: int, idle_after_us: int) -> None:
         self._block = block
         self._clock = BEGINNING
+        self._stride_us = 0.0  # event time that a block takes, while a source is away
         self.hold_us = 0.0  # how long events wait for sources that are away, now
         self._patience = np.empty(0)
         self._idle_after_us = float(idle_after_us)
@@ -80,12 +82,13 @@ class SilentSources:
         gaps = clock[:, None] - newest[1:]
         gaps *= newest[1:] > BEGINNING  # of one that was never heard nobody knows
         of["newest"] = newest[-1]
-        bound = np.where(of["known"] >= KNOWN_AFTER, np.maximum(UNUSUAL * of["usual_us"], ordinary_us / 2), NEVER)
+        usual = np.maximum(UNUSUAL * of["usual_us"], max(ordinary_us / 2, SHORTEST_US))
+        bound = np.where(of["known"] >= KNOWN_AFTER, usual, NEVER)
         widest = gaps.max(axis=0)
         if not of["silence_us"].any() and (widest <= bound).all():
             np.maximum(of["peak_us"], widest, out=of["peak_us"])
             of["heard"] += np.bincount(sources[watched], minlength=count)
-            self._clock, self.hold_us = int(clock[-1]), 0.0
+            self._clock, self.hold_us, self._stride_us = int(clock[-1]), 0.0, 0.0
             return None
         latest = np.zeros((blocks, count), dtype=np.int64)
         np.maximum.at(latest.reshape(-1), cells, lateness[watched])
@@ -111,15 +114,18 @@ class SilentSources:
         of["burst_at"] = np.where(behind > enough, clock, of["burst_at"])
         settled = clock - of["burst_at"] > ordinary_us
         kept = np.where(settled, KEPT_PER_BLOCK, 1.0) * of["hold_us"]
-        ahead = AHEAD * (clock - self._clock)  # time goes on before we look again
-        of["hold_us"] = np.where(away & (gap <= self._patience), np.maximum(behind + ahead, kept), 0.0)
+        of["hold_us"] = np.where(away & (gap <= self._patience), np.maximum(behind, kept), 0.0)
         back = away & settled & (gap <= bound) & (of["hold_us"] <= enough)
         longer = np.maximum(self._patience, MORE_PATIENCE * of["silence_us"])
         self._patience = np.where(back, longer, self._patience)
         of["hold_us"][back] = of["silence_us"][back] = 0.0
         np.maximum(of["peak_us"], gap, out=of["peak_us"], where=~away)
         of["heard"] += heard * ~away
-        self._clock, self.hold_us = clock, float(of["hold_us"].max())
+        self._stride_us = max(float(clock - self._clock), STRIDE_KEPT * self._stride_us) if away.any() else 0.0
+        self.hold_us = float(of["hold_us"].max())
+        if self.hold_us:
+            self.hold_us += AHEAD * self._stride_us  # time goes on before we look again
+        self._clock = clock
 
     def renew(self) -> None:
         """What is usual, after what was seen since the last time."""
@@ -140,9 +146,9 @@ class SilentSources:
     # --- snapshots ---------------------------------------------------------------------------------------
     def write_state(self) -> dict[str, Any]:
         arrays = {name: values.tolist() for name, values in self._of.items()}
-        return {**arrays, "patience": self._patience.tolist(), "clock": self._clock, "hold": self.hold_us}
+        return {**arrays, "patience": self._patience.tolist(), "now": [self._clock, self._stride_us, self.hold_us]}
 
     def read_state(self, state: Mapping[str, Any]) -> None:
         self._of = {name: np.array(state[name], dtype=type(value)) for name, value in OF_EACH.items()}
         self._patience = np.array(state["patience"], dtype=np.float64)
-        self._clock, self.hold_us = state["clock"], state["hold"]
+        self._clock, self._stride_us, self.hold_us = state["now"]
