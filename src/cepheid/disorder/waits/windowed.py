@@ -55,6 +55,8 @@ class WindowedWait:
             self._filled += len(part)
             if self._filled == self._part:
                 self._renew()
+        if not self._counts:  # nothing to take a share of yet
+            self._hold(self._filling_longest)
         return lateness
 
     def learn(self, needs: Int64s, moment: int) -> None:
@@ -69,6 +71,9 @@ class WindowedWait:
             window = LatenessHistogram()
             window.weights = np.sum(self._counts, axis=0)
             wait = min(wait, int(window.find_bound(self._miss)))
+        self._hold(wait)
+
+    def _hold(self, wait: int) -> None:
         self.slack_us = wait if self._max_wait_us is None else min(wait, self._max_wait_us)
 
     # --- snapshots ---------------------------------------------------------------------------------------
