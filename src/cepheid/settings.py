@@ -19,8 +19,9 @@ WrittenDialect = Literal["trino", "flink", "spark", "risingwave", "duckdb"]
 EmitName = Literal["final", "changes"]
 """What comes out: rows that can no longer change, or every change."""
 
-WaitRule = Literal["fixed", "growing", "recall"]
-"""How long events are held back: for a time, as long as the latest so far, as long as results needed."""
+WaitRule = Literal["fixed", "growing", "maximum", "quantile", "recall"]
+"""How long events are held back: for a time, as long as the latest so far, as the latest or as a share of the last
+events, as long as a share of results needs."""
 
 MOST_KEY_GROUPS = 2**15
 

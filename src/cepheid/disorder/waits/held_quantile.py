@@ -1,0 +1,105 @@
+"""The wait that a share of events or of results needs, held to that share whatever comes.
+
+    how late they were ─▶ histogram ─▶ the quantile that is asked for
+    what missed it all the same ─▶ debt ─▶ a stricter quantile, until it is paid back; credit: a laxer one
+    the last few thousand ─▶ unlike the histogram? ─▶ it forgets sooner
+                          └▶ far too many misses?  ─▶ what they needed, at once
+
+A quantile of what was misses the goal wherever tomorrow is not like yesterday.  The debt makes the goal hold on average
+over about `half_life` of event time, for any stream whose waits stay within what was seen (as the instant goal of
+quality-driven joins does, and the integral part of a controller): every miss too many makes the quantile stricter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from cepheid.disorder.lateness_histogram import BUCKETS, Float64s, LatenessHistogram, read_floats, write_floats
+from cepheid.event_time import BEGINNING
+
+AIM = 0.97  # of the misses that are allowed
+DEBT_SCALE = 20.0  # so many misses too many make the quantile e times as strict
+MOST_CREDIT = 20.0  # misses that may be saved up for later
+ROUND = 2048  # events, of which the last two rounds count as recent
+RECENT = 2 * ROUND
+SURPRISE = 8.0  # standard deviations that no steady stream is off by
+SHORT_MEMORY = 0.1  # of the half-life, after a change of regime
+
+
+class HeldQuantile:
+    """miss: the share that may need longer than the wait."""
+
+    def __init__(self, miss: float, half_life_us: float) -> None:
+        self.histogram = LatenessHistogram(half_life_us)
+        self._miss = miss
+        self._half_life_us = half_life_us
+        self._recent = np.zeros(BUCKETS)
+        self._recent_misses = 0.0
+        self._debt = 0.0
+        self._changed = BEGINNING  # when the regime changed last
+        self._unchecked = 0  # events since the recent ones were compared
+
+    def take(self, counts: Float64s, misses: int, count: int, moment: int) -> None:
+        """counts: float64[BUCKETS], how late they were; misses: how many of them needed longer than the wait was."""
+        histogram = self.histogram
+        passed = max(moment - histogram.moment, 0) if histogram.moment > BEGINNING else 0
+        debt = self._debt * 0.5 ** (passed / self._half_life_us) + misses - AIM * self._miss * count
+        self._debt = max(debt, -MOST_CREDIT)
+        kept = (1 - ROUND / RECENT) ** (count / ROUND)
+        self._recent = self._recent * kept + counts
+        self._recent_misses = self._recent_misses * kept + misses
+        self._unchecked += count
+        if self._unchecked >= RECENT:
+            self._unchecked = 0
+            if self._has_changed():
+                self._changed = moment
+        histogram.half_life_us = min(max(moment - self._changed, SHORT_MEMORY * self._half_life_us), self._half_life_us)
+        histogram.age(moment)
+        histogram.weights += counts
+
+    def choose_wait(self) -> float:
+        total = self.histogram.total
+        if not total:
+            return 0.0
+        strict = float(np.exp(-self._debt / DEBT_SCALE))
+        wait = self.histogram.find_bound(max(self._miss * strict, 0.5 / total))  # half an event tells nothing
+        expected = self._miss * float(self._recent.sum())
+        if self._recent_misses > expected + 4 * expected**0.5 + 3:
+            recent = LatenessHistogram()
+            recent.weights = self._recent
+            wait = max(wait, recent.find_bound(self._miss))
+        return wait
+
+    def _has_changed(self) -> bool:
+        """Are the recent ones another sort than those in the histogram, in the middle or among the late ones?"""
+        known, count = self.histogram.total, float(self._recent.sum())
+        if known < RECENT:
+            return False
+        above = np.cumsum(self.histogram.weights[::-1])[::-1] / known
+        recently = np.cumsum(self._recent[::-1])[::-1]
+        for share in (0.5, 0.05):
+            bucket = int(np.abs(above - share).argmin())
+            expected = min(max(float(above[bucket]), 1e-3), 1 - 1e-3)
+            if abs(recently[bucket] - expected * count) > SURPRISE * (count * expected * (1 - expected)) ** 0.5:
+                return True
+        return False
+
+    # --- snapshots ---------------------------------------------------------------------------------------
+    def write_state(self) -> dict[str, Any]:
+        return {
+            "histogram": self.histogram.write_state(),
+            "recent": write_floats(self._recent),
+            "recent_misses": self._recent_misses,
+            "debt": self._debt,
+            "changed": self._changed,
+            "unchecked": self._unchecked,
+        }
+
+    def read_state(self, state: Mapping[str, Any]) -> None:
+        self.histogram.read_state(state["histogram"])
+        self._recent = read_floats(state["recent"])
+        self._recent_misses, self._debt = state["recent_misses"], state["debt"]
+        self._changed, self._unchecked = state["changed"], state["unchecked"]
