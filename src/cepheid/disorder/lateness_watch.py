@@ -1,0 +1,86 @@
+"""What an engine knows of how late its events are: how long they are held back, and what that is worth.
+
+    events as they arrive ─▶ rule (waits/) ─▶ slack ─┬─ times the speculation factor ─▶ how long they are held
+    needs of results ──────▶                         │
+    load of the processor ─▶ speculation.py ─────────┘
+                └────────────▶ tally ─▶ LatenessReport
+
+No wait is longer than the bound, beyond which events are late anyway, or than what users allow at most.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from cepheid.disorder.lateness_report import LatenessTally
+from cepheid.disorder.speculation import LoadZone, Speculation, follow_load
+from cepheid.disorder.waits.fixed import FixedWait
+from cepheid.disorder.waits.kinds import make_wait
+from cepheid.disorder.waits.wait import Int64s, Wait
+from cepheid.event_time import BEGINNING, in_microseconds
+from cepheid.settings import Waiting
+
+
+class LatenessWatch:
+    """waiting: the rule; None: wait_us, always.  bound_us: how old an event may be that is not late, None: any age."""
+
+    def __init__(
+        self, waiting: Waiting | None, wait_us: int, bound_us: int | None, zone: LoadZone | None = None
+    ) -> None:
+        self._rule = "fixed" if waiting is None else waiting.rule
+        self._wait: Wait = FixedWait(wait_us) if waiting is None else make_wait(waiting)
+        longest = None if waiting is None or waiting.max_wait is None else in_microseconds(waiting.max_wait)
+        self._most_us = min((span for span in (bound_us, longest) if span is not None), default=None)
+        self._zone = zone or LoadZone()
+        factor = 1.0 if waiting is None else waiting.speculation
+        self._is_adaptive = factor is None
+        self._speculation = Speculation(1.0 if factor is None else factor)
+        self.tally = LatenessTally()
+        self.moment = BEGINNING  # event time by now
+
+    @property
+    def held_us(self) -> int:
+        """How long events are held back from now on."""
+        slack_us = self._wait.slack_us
+        least_us = slack_us if self._most_us is None else min(slack_us, self._most_us)
+        return int(least_us * self._speculation.factor)
+
+    def see(self, times: Int64s, sources: Int64s) -> Int64s:
+        """Events in the order of arrival; int64[n]: how late each is."""
+        lateness = self._wait.see(times, sources)
+        if len(times):
+            self.moment = max(self.moment, int(times[-1] + lateness[-1]))
+            self.tally.see(lateness, self.moment)
+            self.tally.hold(self._wait.slack_us, self._speculation.factor)
+        return lateness
+
+    def learn(self, needs: Int64s) -> None:
+        """How late the latest event of each result was that came out."""
+        self._wait.learn(needs, self.moment)
+        self.tally.learn(needs, self.moment)
+
+    def follow(self, load: float) -> None:
+        """The share of a processor's time that was needed of late: speculate as much as it allows."""
+        if self._is_adaptive:
+            self._speculation = follow_load(self._speculation, [load], self._zone)
+
+    # --- snapshots ---------------------------------------------------------------------------------------
+    def write_state(self) -> dict[str, Any]:
+        best = self._speculation.best
+        return {
+            "rule": self._rule,
+            "wait": self._wait.write_state(),
+            "tally": self.tally.write_state(),
+            "speculation": [self._speculation.factor, best],
+            "moment": self.moment,
+        }
+
+    def read_state(self, state: Mapping[str, Any]) -> None:
+        """Of a watch with the same rule; what another rule knew is not understood, and begins anew."""
+        self.tally.read_state(state["tally"])
+        self.moment = state["moment"]
+        if self._is_adaptive:
+            self._speculation = Speculation(*state["speculation"])
+        if state["rule"] == self._rule:
+            self._wait.read_state(state["wait"])
