@@ -61,6 +61,7 @@ class ContinuousQuery:
         on_change: what to do with a query that is not the one in the snapshot."""
         self._several = several
         self._inputs = StreamInputs(schemas)
+        schemas = self._inputs.schemas
         self._graph = placed.graph
         lateness_us = None if settings.lateness is None else in_microseconds(settings.lateness)
         self._host = make_host(schemas, lookups or {}, lateness_us, settings, clock)
@@ -255,4 +256,4 @@ def make_host(
     from cepheid.execution.embedded.changing_host import ChangingHost, LateEvents
 
     chosen = LateEvents(lateness_us, wait_us, settings.waiting if follows else None, shown, corrects and not changing)
-    return ChangingHost(schemas, lookups, chosen, idle_after_us, clock)
+    return ChangingHost(schemas, lookups, chosen, idle_after_us, clock, settings.changelog)
