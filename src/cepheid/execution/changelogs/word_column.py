@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from cepheid.arrow_compute import pc
 from cepheid.errors import InvalidInput
 from cepheid.schema import CHANGE_COLUMNS, INSERT, RETRACT
 
