@@ -36,7 +36,8 @@ def test_the_example_gives_its_rows(form: str) -> None:
     assert told is not None
     head, _, *shown = told[1].split("\n")
     assert re.findall(r"`(\w+)`", head) == list(rows[0])
-    assert shown == [f"| {' | '.join(map(show, row.values()))} |" for row in rows]
+    found = [f"| {' | '.join(map(show, row.values()))} |" for row in rows]
+    assert sorted(shown) == sorted(found), "groups of one push have no order"
 
 
 def test_every_form_has_its_table() -> None:

@@ -179,7 +179,9 @@ def test_a_query_gives_its_rows_in_the_form_that_it_was_opened_with(form: Any, k
     for number, batch in enumerate((events((0, 1, 5), (0, 2, 7)), events((1, 1, 4)), events()), 1):
         clock.move(seconds=1)
         expected = form.write(own.push(s=batch), Commit(number, (1_767_225_600 + number) * 1_000_000))
-        assert other.push(s=batch).equals(expected)
+        found = other.push(s=batch)
+        assert found.schema == expected.schema
+        assert sorted(map(str, found.to_pylist())) == sorted(map(str, expected.to_pylist())), "groups have no order"
     assert other.finish().schema == other.schema
 
 
