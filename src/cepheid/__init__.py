@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from cepheid.errors import RejectedEventsWarning as RejectedEventsWarning
     from cepheid.errors import UnboundedStateWarning as UnboundedStateWarning
     from cepheid.execution.sinks.kinds import register_sink as register_sink
+    from cepheid.execution.sinks.merged_table import MergeSink as MergeSink
     from cepheid.execution.sources.kinds import register_source as register_source
     from cepheid.execution.split import Splitter as Splitter
     from cepheid.language.builder.pattern_builder import Pattern as Pattern
@@ -72,6 +73,7 @@ _HOMES = {
     "Splitter": "cepheid.execution.split",
     "register_source": "cepheid.execution.sources.kinds",
     "register_sink": "cepheid.execution.sinks.kinds",
+    "MergeSink": "cepheid.execution.sinks.merged_table",
     "AddMachine": "cepheid.deployment",
     "Alter": "cepheid.deployment",
     "Deploy": "cepheid.deployment",

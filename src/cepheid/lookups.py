@@ -15,10 +15,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, Literal, Protocol, TypeVar, get_args
-from urllib.parse import parse_qsl, unquote, urlsplit, urlunsplit
+from urllib.parse import unquote, urlsplit
 
 import pyarrow as pa
 
+from cepheid.database_url import hide_secrets, show_address
 from cepheid.errors import InvalidInput
 from cepheid.event_time import can_order
 from cepheid.kernel.python_aggregate import PythonAggregate as Aggregate
@@ -155,21 +156,11 @@ class Database:
     @property
     def address(self) -> str:
         """The url for messages: without passwords, and without parameters, which may hold one."""
-        if self.scheme == "duckdb":
-            return self.url
-        parts = urlsplit(self.url)
-        user, at, place = parts.netloc.rpartition("@")
-        return urlunsplit((parts.scheme, user.partition(":")[0] + at + place, parts.path, "", ""))
+        return show_address(self.url)
 
     def hide_secrets(self, text: str) -> str:
         """A message of a driver, without what must not be told."""
-        parts = urlsplit(self.url)
-        secrets = {value for name, value in parse_qsl(parts.query) if "password" in name.lower()}
-        raw = parts.netloc.rpartition("@")[0].partition(":")[2]
-        secrets |= {raw, unquote(raw)} if self.scheme != "duckdb" else set()
-        for secret in sorted(secrets - {""}, key=len, reverse=True):
-            text = text.replace(secret, "***")
-        return text
+        return hide_secrets(self.url, text)
 
     def __repr__(self) -> str:
         return f"Database({self.address!r}, {self.table!r})"

@@ -13,6 +13,7 @@ import pyarrow as pa
 from cepheid.collector import collecting_later
 from cepheid.compiler import Query, check_bounded, compile_query, explain_compilation, placed_at_order
 from cepheid.errors import InvalidInput, RejectedEventsWarning, RowsAtTheEndWarning
+from cepheid.execution.changelogs.kinds import read_changelog, read_changelog_schema
 from cepheid.idle_streams import IdleAfter, read_idle_after
 from cepheid.language.parsing.written_text import write_in
 from cepheid.lateness import Disorder, check_disorder
@@ -20,6 +21,7 @@ from cepheid.lookups import Aggregate, Database, Table
 from cepheid.processing_time import Clock, check_clock
 from cepheid.schema import read_schema, read_table
 from cepheid.session_inputs import (
+    check_changelog,
     check_dialect,
     check_emit,
     check_engines,
@@ -30,7 +32,7 @@ from cepheid.session_inputs import (
     read_aggregates,
     read_lateness,
 )
-from cepheid.settings import EmitName, Settings, WrittenDialect, check_key_groups
+from cepheid.settings import ChangelogName, EmitName, Settings, WrittenDialect, check_key_groups
 from cepheid.user_functions import Function, read_functions
 
 if TYPE_CHECKING:
@@ -94,7 +96,7 @@ def sql(
 
     whole = {name: value.data if isinstance(value, Table) else value for name, value in tables.items()}
     lookups, others = part_lookups(whole)
-    given = {name: read_table(name, value) for name, value in others.items()}
+    given = {name: read_changelog(name, read_table(name, value)) for name, value in others.items()}
     schemas = {name: table.schema for name, table in given.items()}
     catalog = make_catalog(
         schemas,
@@ -133,6 +135,7 @@ def open(  # noqa: A001 (the name is part of the contract: cep.open)
     dialect: WrittenDialect | None = None,
     event_time: Mapping[str, str] | None = None,
     emit: EmitName | None = None,
+    changelog: ChangelogName | None = None,
     disorder: Disorder | None = None,
     idle_after: IdleAfter | None = None,
     clock: Clock | None = None,
@@ -145,7 +148,8 @@ def open(  # noqa: A001 (the name is part of the contract: cep.open)
     may be of other queries as well, or of fewer: `restored` says what became of each.  One that has changed since is
     refused, or, with `on_change="restart"`, begins empty.  `emit`: "final" gives rows that can no longer change, those
     that may always change at `finish()`; "changes" gives every row when it comes and when it goes, told by `_change`,
-    `_match` and `_version` in front of it.  disorder: how long events are held back, how late they may be and what
+    `_match` and `_version` in front of it.  changelog: in whose words changes are told: "cepheid", "flink", "spark" or
+    "debezium" (docs/reference/changes.md).  disorder: how long events are held back, how late they may be and what
     comes out (`cep.Disorder`), instead of `lateness` and `emit`.  idle_after: a stream that says nothing while the
     others come so far in event time is not waited for until it speaks again: "30 s" or a timedelta, of all streams or
     by name.  clock: what PROCTIME() says; None: the system's.  functions: scalar functions in Python, by name
@@ -157,7 +161,10 @@ def open(  # noqa: A001 (the name is part of the contract: cep.open)
     query = write_in(query, dialect)
     lookups, others = part_lookups(schemas)
     settings = _settings(lateness, strict, None, read_idle_after(idle_after, others), emit, disorder)
-    read = {name: read_schema(name, value) for name, value in others.items()}
+    if changelog is not None:
+        settings = replace(settings, changelog=check_changelog(changelog, settings.emit))
+    written = {name: read_schema(name, value) for name, value in others.items()}
+    read = {name: read_changelog_schema(schema) for name, schema in written.items()}
     with collecting_later():
         from cepheid.execution.embedded.continuous import ContinuousQuery
 
@@ -167,7 +174,14 @@ def open(  # noqa: A001 (the name is part of the contract: cep.open)
         compilation = compile_query(query, catalog)
         with placed_at_order(compilation):
             opened = ContinuousQuery(
-                compilation.placed, read, settings, snapshot, isinstance(query, Mapping), lookups, on_change, stamping
+                compilation.placed,
+                written,
+                settings,
+                snapshot,
+                isinstance(query, Mapping),
+                lookups,
+                on_change,
+                stamping,
             )
     check_bounded(compilation, strict, () if settings.is_bounded else catalog.changing, opened.explain_kept_rows())
     for waiting in opened.explain_waiting_rows():
@@ -202,7 +216,7 @@ def explain(
         return explain_compilation(compilation, step, format, may_be_idle)
     check_dialect(dialect, "trino")
     lookups, others = part_lookups(inputs)
-    read = {name: read_schema(name, value) for name, value in others.items()}
+    read = {name: read_changelog_schema(read_schema(name, value)) for name, value in others.items()}
     streams = [name for name, value in others.items() if isinstance(value, Mapping | pa.Schema)]
     catalog = make_catalog(
         read,

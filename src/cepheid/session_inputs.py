@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, get_args
 import pyarrow as pa
 
 from cepheid.errors import InvalidInput
+from cepheid.execution.changelogs.kinds import find_changelog
 from cepheid.execution.embedded.relations import describe_sql, stays_in_duckdb
 from cepheid.execution.user_functions import register_functions
 from cepheid.language.catalog import Catalog, Validity
@@ -16,7 +17,7 @@ from cepheid.language.dialects.named_times import mark_event_times
 from cepheid.language.parsing.written_text import plan_dialect
 from cepheid.lookups import Aggregate, Database, Table
 from cepheid.schema import has_changes, without_changes
-from cepheid.settings import KEY_GROUPS, DialectName, EmitName, WrittenDialect
+from cepheid.settings import KEY_GROUPS, ChangelogName, DialectName, EmitName, WrittenDialect
 from cepheid.user_functions import Function, make_list_functions, read_functions
 
 if TYPE_CHECKING:
@@ -107,6 +108,15 @@ def check_emit(emit: EmitName) -> EmitName:
     if emit not in get_args(EmitName):
         raise InvalidInput(f"emit is {emit!r}", hint=f"give one of {', '.join(get_args(EmitName))}")
     return emit
+
+
+def check_changelog(changelog: object, emit: EmitName) -> ChangelogName:
+    """The form that changes are told in; a word where there are none would be of no effect."""
+    form = find_changelog(changelog)
+    if emit != "changes":
+        hint = 'emit="changes" gives changes, or disorder=cep.Disorder(emit="changes")'
+        raise InvalidInput(f'changelog is "{form.name}", and emit is "{emit}"', hint=hint)
+    return form.name
 
 
 def check_engines(engines: int) -> int:

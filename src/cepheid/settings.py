@@ -19,6 +19,9 @@ WrittenDialect = Literal["trino", "flink", "spark", "risingwave", "duckdb"]
 EmitName = Literal["final", "changes"]
 """What comes out: rows that can no longer change, or every change."""
 
+ChangelogName = Literal["cepheid", "flink", "spark", "debezium"]
+"""Whose names and codes tell changes."""
+
 WaitRule = Literal["fixed", "growing", "maximum", "quantile", "recall"]
 """How long events are held back: for a time, as long as the latest so far, as the latest or as a share of the last
 events, as long as a share of results needs."""
@@ -71,7 +74,7 @@ class Settings:
     watermark; embedded: not at all).  key_groups: into how many parts the keys are hashed on Spark; fixed for
     the life of a checkpoint.  wait: of streams that change, how long events are held back, if not as long as they may
     be late: what was given out too early is corrected.  waiting: the rule behind that; None: no other than `wait`.
-    emit: what comes out.  idle_after: a stream that says nothing
+    emit: what comes out.  changelog: in whose words, where that is changes.  idle_after: a stream that says nothing
     for so long, while others go on, is not waited for (disorder/stream_clocks.py); of all streams, or by name.
     """
 
@@ -81,6 +84,7 @@ class Settings:
     wait: timedelta | None = None
     waiting: Waiting | None = None
     emit: EmitName = "final"
+    changelog: ChangelogName = "cepheid"
     idle_after: timedelta | Mapping[str, timedelta] | None = None
 
     @property

@@ -219,6 +219,21 @@ def test_what_keeps_all_rows_is_refused_if_strict() -> None:
     cep.open(UPDATING[0], bids=BIDS, emit="changes", strict=True)
 
 
+@pytest.mark.filterwarnings("ignore::cepheid.UnboundedStateWarning")
+def test_what_takes_the_place_of_a_row_has_a_higher_version_than_its_retract() -> None:
+    """Whoever sorts changes by their versions finds them in order; a query over them takes them as they are."""
+    opened = cep.open(UPDATING[0], bids=BIDS, emit="changes")
+    above = cep.open("SELECT * FROM t", t=opened.schema)
+    random = Random(3)
+    known: dict[str, int] = {}
+    for turn in range(10):
+        rows = opened.push(bids=make_events(random, turn)["bids"])
+        for change, match, version in zip(*(rows.column(number).to_pylist() for number in range(3)), strict=True):
+            assert version > known.get(match, 0), change
+            known[match] = version
+        assert len(above.push(t=rows)) == len(rows)
+
+
 def test_mistakes_are_named() -> None:
     with pytest.raises(cep.CepheidError, match="emit is 'all'"):
         cep.open(UPDATING[0], bids=BIDS, emit="all")  # type: ignore[arg-type]

@@ -14,6 +14,9 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from cepheid.errors import InvalidQuery, NotSupportedYet
+from cepheid.event_time import read_moment
+from cepheid.execution.changelogs.changelog import Commit
+from cepheid.execution.changelogs.kinds import find_changelog
 from cepheid.execution.changing.change_rows import CARRIED, ROW, ShownChanges, with_carried, without_carried
 from cepheid.execution.changing.changed_evaluations import ChangedEvaluations
 from cepheid.execution.changing.changing_engine import Patience
@@ -40,9 +43,9 @@ from cepheid.graph.query_graph import QueryGraph
 from cepheid.graph.read_columns import source_columns
 from cepheid.lookups import Database, Table
 from cepheid.placement.placed_graph import PlacedGraph
-from cepheid.processing_time import Clock, base_name, find_schema
+from cepheid.processing_time import Clock, SystemClock, base_name, find_schema
 from cepheid.schema import CHANGE_COLUMNS, has_changes, without_changes
-from cepheid.settings import Waiting
+from cepheid.settings import ChangelogName, Waiting
 
 if TYPE_CHECKING:
     from cepheid.execution.embedded.stream_host import Feed
@@ -80,10 +83,14 @@ class ChangingHost(StreamHost):
         idle_after_us: Mapping[str, int] | None = None,
         clock: Clock | None = None,
         origin: str = "",
+        changelog: ChangelogName = "cepheid",
     ) -> None:
         """origin: of several hosts that share a stream, each has one of its own: what its rows are told by."""
         super().__init__(schemas, lookups, late.bound_us or 0, reads_whole, ends, idle_after_us, clock)
         self._late = late
+        self._clock = clock or SystemClock()
+        self._changelog = find_changelog(changelog)
+        self._commit = Commit(0, 0)  # of the rows that were given out last
         self._shows_all = late.shown
         self._views: frozenset[str] = frozenset()
         self._changing_streams = frozenset(name for name, schema in schemas.items() if has_changes(name, schema))
@@ -161,6 +168,7 @@ class ChangingHost(StreamHost):
         newest: Heard | None = None,
     ) -> dict[str, pa.Table]:
         """All vertices over what was pushed, or over the end; the rows of each query."""
+        self._commit = Commit(self._commit.number + 1, read_moment(self._clock.now()))
         tables = {name: tables.get(name, schema.empty_table()) for name, schema in self._schemas.items()}
         tables, heard = self._move_time(tables, last, heard or {}, newest)
         made: dict[str, pa.Table] = {}
@@ -254,7 +262,8 @@ class ChangingHost(StreamHost):
         if not self._changes.carried:
             return known
         header, parts = self._ledgers.write_state()
-        return SavedStreams({**({} if known is None else known.header), **header}, parts)
+        header = {**({} if known is None else known.header), **header, "commits": self._commit.number}
+        return SavedStreams(header, parts)
 
     def _fit_inputs(self, vertex: str, inputs: list[pa.Schema]) -> list[pa.Schema]:
         """What a vertex reads: whether rows go as well as come, only those know that may see it."""
@@ -274,6 +283,7 @@ class ChangingHost(StreamHost):
         super().read_streams(saved)
         if saved is not None and saved.streams is not None and "ledgers" in saved.streams.header:
             self._ledgers.read_state(saved.streams.header, saved.streams.parts)
+            self._commit = Commit(saved.streams.header.get("commits", 0), 0)
 
     def _show_changes(self, query: str, schema: pa.Schema) -> pa.Schema:
         """The schema of a query's rows as users see them."""
@@ -292,8 +302,8 @@ class ChangingHost(StreamHost):
         if not has_made and len(streams) == 1 and vertex in self._changes.changing:
             known = self._schemas[streams.pop()].field("_match").type
         shown = ShownChanges(schema, known)
-        self._shown[query] = shown.show
-        return shown.schema
+        self._shown[query] = lambda table: self._changelog.write(shown.show(table), self._commit)
+        return self._changelog.make_schema(shown.schema)
 
     def _rerun(self, vertex: str) -> pa.Table:
         """The rows that may still change, of a vertex between an engine and those who compare evaluations."""

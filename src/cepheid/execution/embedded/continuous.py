@@ -63,6 +63,7 @@ class ContinuousQuery:
         each has one of its own."""
         self._several = several
         self._inputs = StreamInputs(schemas)
+        schemas = self._inputs.schemas
         self._graph = placed.graph
         self._host = make_host(schemas, lookups or {}, settings, clock, origin=origin)
         saved = None if snapshot is None else SavedState.read(snapshot)
@@ -260,4 +261,4 @@ def make_host(
 
     corrects = settings.corrects and not changing
     chosen = LateEvents(bound_us, wait_us, settings.waiting if follows else None, shown, corrects)
-    return ChangingHost(schemas, lookups, chosen, reads_whole, ends, idle_after_us, clock, origin)
+    return ChangingHost(schemas, lookups, chosen, reads_whole, ends, idle_after_us, clock, origin, settings.changelog)

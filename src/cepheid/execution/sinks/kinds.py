@@ -19,6 +19,7 @@ from cepheid.execution.sinks import (
     collect_tables,
     csv_files,
     json_lines,
+    merged_table,
     parquet_files,
     terminal,
 )
@@ -26,6 +27,7 @@ from cepheid.execution.sinks.sink import OpenSink, Recognise, Sink, SinkKind, is
 
 SINK_KINDS: list[SinkKind] = [
     terminal.KIND,
+    merged_table.KIND,  # in front of files: it has a prefix of its own
     parquet_files.KIND,
     csv_files.KIND,
     json_lines.KIND,
@@ -76,5 +78,5 @@ def _find_kind(given: Any, name: str, folder: Path | None) -> tuple[SinkKind, An
     for kind in SINK_KINDS:
         asked = locate_path(given, folder) if kind.takes_paths and may_be_path else given
         if (may_be_path or not kind.takes_paths) and kind.recognises(asked):
-            return kind, asked
+            return kind, asked if kind.locate is None or folder is None else kind.locate(asked, folder)
     raise UnknownKind("sink", name, given, [f"{kind.name} ({kind.written})" for kind in SINK_KINDS])

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from inspect import getattr_static
 from io import IOBase
+from pathlib import Path
 from typing import Any, Protocol
 
 import pyarrow as pa
@@ -34,10 +35,12 @@ OpenSink = Callable[[Any, str, pa.Schema | None], Sink]
 class SinkKind:
     """name: in messages.  written: how it is given, for hints.  recognises: is this what it can open?  open: with the
     name of the query and the schema of its rows (None: that of the first table).  takes_paths: both are handed a
-    `Path`, located, in place of the text; other kinds get what the user gave."""
+    `Path`, located, in place of the text; other kinds get what the user gave.  locate: of texts with a path inside, the
+    same with a path that starts from a folder."""
 
     name: str
     written: str
     recognises: Recognise
     open: OpenSink
     takes_paths: bool = False
+    locate: Callable[[Any, Path], str] | None = None

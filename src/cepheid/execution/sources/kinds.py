@@ -14,12 +14,21 @@ import pyarrow as pa
 
 from cepheid.errors import InvalidInput, UnknownKind
 from cepheid.execution.file_names import is_path, list_files, locate_path
-from cepheid.execution.sources import arrow_files, batches, csv_files, in_memory, json_lines, parquet_files
+from cepheid.execution.sources import (
+    arrow_files,
+    batches,
+    csv_files,
+    in_memory,
+    json_lines,
+    merged_folder,
+    parquet_files,
+)
 from cepheid.execution.sources.files import FileSource
 from cepheid.execution.sources.source import BATCH_ROWS, OpenSource, Recognise, Source, SourceKind, is_source
 from cepheid.schema import fit_schema
 
 SOURCE_KINDS: list[SourceKind] = [
+    merged_folder.KIND,  # in front of Parquet, whose files it has
     csv_files.KIND,
     json_lines.KIND,
     arrow_files.KIND,

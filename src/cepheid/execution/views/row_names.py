@@ -25,7 +25,9 @@ class RowNames:
         self._counted = Trace(_COUNTED) if by_values else None
 
     def name(self, delta: Delta, identity: pa.Table, version: int, place: int) -> pa.Table:
-        """Rows that travel: each gone or come once; version, place: of the first."""
+        """Rows that travel: each gone or come once; version: of the push; place: of the first.
+
+        A row that goes is older than the one that takes its place: even, then odd, as engines count (given_rows.py)."""
         columns = delta.rows.columns if self._counted is not None else identity.columns
         high, low = (hash_rows(columns, len(delta), seed) for seed in self._seeds)
         rows, gone, copies, chosen = delta.rows, delta.weights < 0, np.ones(len(delta), dtype=np.int64), None
@@ -35,7 +37,7 @@ class RowNames:
             high, low = high[chosen], low[chosen]
         names = _write_names(high, low, copies)
         places = np.arange(place, place + len(gone), dtype=np.int64)
-        return carry(rows, gone, names, np.full(len(gone), version, dtype=np.int64), places)
+        return carry(rows, gone, names, 2 * version + ~gone, places)
 
     def keep(self) -> pa.Table:
         return Delta.nothing(_COUNTED).weighted() if self._counted is None else self._counted.rows().weighted()
