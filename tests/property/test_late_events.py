@@ -211,7 +211,7 @@ def make_disorder(random: Random, most_late: timedelta, emit: Any) -> cep.Disord
     bound = most_late * random.choice((1.0, 1.0, 1.5, 10.0))
     if emit == "final":
         return cep.Disorder(bound=bound)
-    rule: Any = random.choice(["fixed", "fixed", *WAITS])
+    rule: Any = random.choice(["fixed", "fixed", *(rule for rule in WAITS if rule != "fixed")])
     speculation: Any = random.choice((1.0, 1.0, 0.5, 0.0))
     if rule != "fixed":
         return cep.Disorder(wait=rule, bound=bound, emit=emit, speculation=speculation)

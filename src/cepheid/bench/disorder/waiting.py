@@ -39,9 +39,11 @@ class Waited:
 
 
 def list_rules() -> dict[str, Waiting]:
-    """By name of the column; those that there are."""
+    """By name of the column: those that there are, and that follow the stream."""
     found: dict[str, Waiting] = {}
     for rule in WAITS:
+        if rule == "fixed":
+            continue
         for recall in RECALLS.get(rule, (GOAL,)):
             name = f"{rule} {recall}" if rule in RECALLS else rule
             found[name] = Waiting(rule=rule, recall=recall)
