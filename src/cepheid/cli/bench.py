@@ -162,6 +162,41 @@ def prediction(
         draw_report(result, report)
 
 
+@bench.command()
+def disorder(
+    quick: Annotated[bool, typer.Option("--quick", help="Less of everything: within a minute")] = False,
+    part: Annotated[
+        list[str] | None, typer.Option(help="Only this part: waiting, speculation, late or throughput")
+    ] = None,
+    pictures: Annotated[Path | None, typer.Option(help="A folder for pictures")] = None,
+    as_json: AsJson = False,
+    save: Save = None,
+) -> None:
+    """Events that come late: how long rules wait for them, what rows cost that come earlier and are corrected."""
+    from rich.console import Console
+    from rich.progress import Progress
+
+    from cepheid.bench.disorder.measure_disorder import FULL, PARTS, QUICK, count_steps, measure_disorder
+    from cepheid.bench.disorder.pictures import draw_pictures
+
+    with report_failures():
+        if unknown := [name for name in part or () if name not in PARTS]:
+            raise InvalidInput(f'bench disorder has no part "{unknown[0]}"', hint=f"parts: {', '.join(PARTS)}")
+        if pictures is not None:
+            require_extra("plots")  # now, not after minutes of measuring
+        extent, parts = QUICK if quick else FULL, part or list(PARTS)
+        with Progress(console=Console(stderr=True), transient=True) as progress:
+            bars = {name: progress.add_task(name, total=count_steps(name, extent)) for name in parts}
+            result = measure_disorder(extent, parts, lambda name: progress.advance(bars[name]))
+    if save is not None:
+        _save(result, save)
+    drawn = [] if pictures is None else draw_pictures(result, pictures)
+    if as_json:
+        typer.echo(json.dumps(result))
+        return
+    _show_disorder(result, drawn)
+
+
 def _save(result: dict[str, Any], save: Path) -> None:
     save.mkdir(parents=True, exist_ok=True)
     (save / f"{result['benchmark']}.json").write_text(json.dumps(result, indent=2) + "\n")
@@ -179,6 +214,21 @@ def _show(result: dict[str, Any], as_json: bool, save: Path | None) -> None:
             _show_table(value)
         else:
             typer.echo(f"{name:28} {value}")
+
+
+def _show_disorder(result: dict[str, Any], drawn: list[Path]) -> None:
+    """Tables, below what they were measured with."""
+    from rich.console import Console
+
+    from cepheid.bench.disorder.tables import list_tables
+
+    console = Console(highlight=False)
+    told = (f"{name} {result[name]}" for name in ("cepheid", "commit", "python", "cores", "machine", "seed"))
+    console.print(f"{result['question']}\n{', '.join(told)}\n")
+    for each in list_tables(result):
+        console.print(each)
+    for path in drawn:
+        console.print(f"picture: {path}")
 
 
 def _show_table(rows: dict[str, dict[str, Any]]) -> None:

@@ -1,0 +1,95 @@
+"""What was measured, as tables that fit into 100 columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from rich.table import Table
+
+
+def list_tables(result: dict[str, Any]) -> Iterator[Table | str]:
+    """Tables, and sentences that stand between them."""
+    if "waiting" in result:
+        yield from _list_waiting(result["waiting"])
+    if "speculation" in result:
+        yield from _list_speculation(result["speculation"])
+    if "late" in result:
+        yield _table_late(result["late"])
+    if "throughput" in result:
+        yield _table_throughput(result["throughput"])
+
+
+def _list_waiting(part: dict[str, Any]) -> Iterator[Table | str]:
+    title = f"Streams in disorder, {part['events']:,} events each: lateness in seconds"
+    streams = _make(title, "delays", "out of order", "p99", "p99.9", "max", "oracle")
+    for name, row in part["rows"].items():
+        lateness = [f"{row[key]:.3g}" for key in ("p99_s", "p999_s", "max_s", "oracle_s")]
+        streams.add_row(name, f"{row['out_of_order']:.1%}", *lateness)
+    yield streams
+    yield f"oracle: the shortest fixed wait after which at most {1 - part['goal']:.1%} are late, chosen afterwards"
+    rules = list(next(iter(part["rows"].values()))["rules"])
+    waits = _make("Mean wait in seconds, and how many oracles that is", "delays", *rules)
+    late = _make("Late all the same, over what is asked for", "delays", *rules)
+    for name, row in part["rows"].items():
+        found = [row["rules"][rule] for rule in rules]
+        waits.add_row(name, *(f"{each['mean_s']:.3g} {_times(each['of_oracle'])}" for each in found))
+        late.add_row(name, *(f"{each['late']:.3%} {_times(each['of_goal'])}" for each in found))
+    yield waits
+    yield late
+    if part["missing"]:
+        yield f"left out, since there is no such rule: {', '.join(part['missing'])}"
+
+
+def _list_speculation(part: dict[str, Any]) -> Iterator[Table | str]:
+    title = f"{part['stream']}: {part['events']:,} events, corrected for {part['bound_s']:g} s"
+    table = _make(title, "query", "setting", "p50 ms", "p99 ms", "rows", "corrections per 1,000 rows")
+    for query, runs in part["runs"].items():
+        for name, run in runs.items():
+            corrections = f"{run['corrections_per_1000']:,.1f}"
+            table.add_row(
+                query, name, f"{run['p50_ms']:,.0f}", f"{run['p99_ms']:,.0f}", f"{run['rows']:,}", corrections
+            )
+        table.add_section()
+    yield table
+    yield (
+        f"latency: from the arrival of a row's last event until the row came out as it stayed, "
+        f"in batches of {part['batch_ms']} ms"
+    )
+
+
+def _table_late(part: dict[str, Any]) -> Table:
+    title = f"An event that comes late beside one in order: ms a push, median of {part['repeats']}"
+    table = _make(title, "query", "kept", "in order", "late", "ratio", "100 in order", "100 late", "ratio")
+    last = None
+    for row in part["rows"].values():
+        if last not in (None, row["query"]):
+            table.add_section()
+        last = row["query"]
+        cells: list[str] = []
+        for size in (1, 100):
+            cells += [f"{row[f'{kind}_{size}_ms']:,.3g}" for kind in ("in_order", "late")]
+            cells.append(f"{row[f'ratio_{size}']:,.3g}")
+        table.add_row(row["query"], f"{row['kept']:,}", *cells)
+    return table
+
+
+def _table_throughput(part: dict[str, Any]) -> Table:
+    title = f"Nothing is late: {part['events']:,} events in pushes of {part['push']:,}, kept for {part['bound']}"
+    table = _make(title, "query", "final, events/s", "changes, events/s", "ratio", "asked")
+    for name, row in part["rows"].items():
+        asked = f"{part['asked']:.2f}"
+        table.add_row(name, f"{row['final_per_s']:,}", f"{row['changes_per_s']:,}", f"{row['ratio']:.2f}", asked)
+    return table
+
+
+def _make(title: str, first: str, *others: str) -> Table:
+    table = Table(title=title, title_justify="left", title_style="bold")
+    table.add_column(first, no_wrap=False, overflow="fold")
+    for name in others:
+        table.add_column(name, justify="left" if name == "setting" else "right")
+    return table
+
+
+def _times(ratio: float | None) -> str:
+    return "" if ratio is None else f"x{ratio:.3g}"
