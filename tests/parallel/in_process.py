@@ -22,6 +22,7 @@ class Workshop:
         self.channels: list[deque[Any]] = [deque() for _ in instances]
         self.changes: list[MatchChange] = []
         self.dropped: list[Any] = []
+        self.heard = [0] * len(instances)
 
     def run(self, arrivals: Iterable[Arrival]) -> None:
         coming = deque(arrivals)
@@ -51,14 +52,12 @@ class Workshop:
         if not coming:
             return False
         arrival = coming.popleft()
-        before = self.splitter.too_late
         self._send(self.splitter.receive(arrival))
-        if self.splitter.too_late > before:
-            self.dropped.append(arrival.event)
         return True
 
     def _step(self) -> bool:
         sent = self.splitter.step()
+        self.dropped += self.splitter.take_late()
         self._send(sent or [])
         return sent is not None
 
@@ -76,7 +75,9 @@ class Workshop:
         found = self.instances[number].take()
         if found is None:
             return False
-        self.splitter.hear(number, 1)
+        instance = self.instances[number]
+        self.splitter.hear(number, instance.handled - self.heard[number], instance.take_replies())
+        self.heard[number] = instance.handled
         self.merger.take(found)
         return True
 

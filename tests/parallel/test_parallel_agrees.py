@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from random import Random
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -14,7 +15,6 @@ from cepheid.execution.parallel.checkpoints.adaptive import Adaptive
 from cepheid.execution.parallel.checkpoints.every_events import EveryEvents
 from cepheid.execution.parallel.checkpoints.every_speculative import EverySpeculative
 from cepheid.execution.parallel.events import Event, EventId
-from cepheid.execution.parallel.instance import OperatorInstance
 from cepheid.execution.parallel.operators.sequence import SequenceOperator
 from cepheid.execution.parallel.predicates.between import BetweenPredicate
 from cepheid.execution.parallel.predicates.count import CountPredicate
@@ -22,7 +22,7 @@ from cepheid.execution.parallel.predicates.predicate import Predicate
 from cepheid.execution.parallel.predicates.time import TimePredicate
 from cepheid.execution.parallel.schedulers.least_loaded import LeastLoaded
 from cepheid.execution.parallel.schedulers.round_robin import RoundRobin
-from cepheid.execution.parallel.splitter import Splitter
+from cepheid.execution.parallel.strategies import STRATEGIES
 
 sys.path.extend([str(Path(__file__).parent), str(Path(__file__).parent.parent / "property")])
 from case_counts import some
@@ -136,21 +136,24 @@ def draw_model(random: Random):
     return random.choice([EveryEvents(random.randint(1, 12)), EverySpeculative(random.randint(1, 4)), Adaptive()])
 
 
-def run_case(seed: int) -> None:
+def run_case(seed: int, strategy: str = "open box", **more: object) -> None:
     random = Random(seed)
     events = draw_events(random, random.randint(1, 60))
     predicate = draw_predicate(random)
     operator = random.choice([SpanOperator(), SequenceOperator("abc", lambda event: event.data)])
-    latest = 0
-    for place, event in enumerate(events):
-        latest = max(latest, max(each.time for each in events[: place + 1]) - event.time)
-    factors = random.choice([[0], [0.5], [1], [0, 1], [0, 0.5, 1]])
+    latest = 1 if strategy == "black box" else 0  # of events at clock - K it has no state any more
+    newest = events[0].time
+    for event in events:
+        newest = max(newest, event.time)
+        latest = max(latest, newest - event.time + (strategy == "black box"))
+    factors = random.choice([[0], [0.5], [1]] if strategy == "black box" else [[0], [0.5], [1], [0, 1], [0, 0.5, 1]])
     feeder = Feeder(lambda: random.choice(factors), random.choice([latest, latest, latest + 5, None]))
     count = random.randint(1, 8)
     scheduler = random.choice([RoundRobin(), LeastLoaded(), Ownership()])
-    splitter = Splitter(predicate, count, scheduler, draw_model(random), Now(random))
+    splitter = STRATEGIES[strategy].splitter(predicate, count, scheduler, draw_model(random), Now(random))
     instances = [
-        OperatorInstance(operator, draw_model(random), predicate.includes_end, Now(random)) for _ in range(count)
+        STRATEGIES[strategy].instance(operator, draw_model(random), predicate.includes_end, Now(random), **more)
+        for _ in range(count)
     ]
     workshop = Workshop(splitter, instances, random)
     workshop.run(feed_all(feeder, events))
@@ -165,3 +168,10 @@ def run_case(seed: int) -> None:
 @given(st.integers(0, 2**32))
 def test_net_output_is_the_answer_of_the_sorted_events(seed: int) -> None:
     run_case(seed)
+
+
+@pytest.mark.parametrize("sends_states", [False, True])
+@settings(max_examples=some(300))
+@given(seed=st.integers(0, 2**32))
+def test_the_black_box_agrees_as_well(seed: int, sends_states: bool) -> None:
+    run_case(seed, "black box", sends_states=sends_states)

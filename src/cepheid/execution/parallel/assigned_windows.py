@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from bisect import bisect_right, insort
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from cepheid.execution.parallel.events import EventId
 from cepheid.execution.parallel.messages import Match
@@ -91,6 +91,12 @@ class AssignedWindows:
     def next_end(self, position: EventId) -> EventId | None:
         place = bisect_right(self._ends, (position, _HIGHEST))
         return self._ends[place][0] if place < len(self._ends) else None
+
+    def copy(self) -> AssignedWindows:
+        other = AssignedWindows()
+        other._windows = {each.number: replace(each, given=each.given.copy()) for each in self}
+        other._starts, other._ends = self._starts.copy(), self._ends.copy()
+        return other
 
     def drop_ended(self, position: EventId) -> None:
         """Forget windows that had ended here, and what the others have given out up to here."""

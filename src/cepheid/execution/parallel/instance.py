@@ -82,6 +82,7 @@ class OperatorInstance:
         self._early: dict[int, list[tuple[int, WindowMessage]]] = {}  # messages about windows that are not here yet
         self._deleted: dict[int, int] = {}  # windows, and the turn that deleted them
         self._out: list[Finding] = []
+        self.replies: list[Any] = []
 
     # --- messages ----------------------------------------------------------------------------------------
     def receive(self, envelope: Envelope) -> None:
@@ -92,17 +93,25 @@ class OperatorInstance:
         if not self._urgent and not self._normal:
             return None
         envelope = (self._urgent or self._normal).popleft()
+        self._handle(envelope.turn, envelope.message)
+        if not self._urgent and not (envelope.urgent and self._normal):
+            self._forget(envelope)
+        return self.take_out()
+
+    def take_replies(self) -> list[Any]:
+        """What the splitter asked for."""
+        replies, self.replies = self.replies, []
+        return replies
+
+    def _handle(self, turn: int, message: Any) -> None:
         self.handled += 1
-        match envelope.message:
+        match message:
             case SendEvent():
-                self._add_event(envelope.message)
+                self._add_event(message)
             case EndOfReplay():
                 self.is_waiting = False
             case _:
-                self._change_window(envelope.turn, envelope.message)
-        if not self._urgent and not (envelope.urgent and self._normal):
-            self._forget(envelope)
-        return self._take_out()
+                self._change_window(turn, message)
 
     def _add_event(self, message: SendEvent) -> None:
         event = message.event
@@ -183,7 +192,7 @@ class OperatorInstance:
         for window in ending:
             self._finish(window)
         self._progress.learn_process(self._now() - began)
-        return self._take_out()
+        return self.take_out()
 
     @property
     def backlog(self) -> int:
@@ -230,7 +239,7 @@ class OperatorInstance:
         else:
             window.given.pop(step, None)
 
-    def _take_out(self) -> list[Finding]:
+    def take_out(self) -> list[Finding]:
         out, self._out = self._out, []
         return out
 

@@ -69,6 +69,37 @@ class EndOfReplay:
     """END: nothing more follows from the late event."""
 
 
+@dataclass(frozen=True, slots=True)
+class SaveState:
+    """Black box: save all that you know, under this number.  oldest: states of lower numbers are not needed."""
+
+    number: int
+    oldest: int
+
+
+@dataclass(frozen=True, slots=True)
+class Restore:
+    """Black box: be as you were.  state: what you had sent, None: you have it."""
+
+    number: int
+    state: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class StateSaved:
+    """Black box: an answer.  state: None, it stays with the instance."""
+
+    number: int
+    state: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class Together:
+    """Black box: messages of which an instance sees all or none."""
+
+    messages: tuple[Any, ...]
+
+
 Message = SendEvent | OpenWindow | CloseWindow | Add | Delete | NotClosed | EndOfReplay
 WindowMessage = OpenWindow | CloseWindow | Add | Delete | NotClosed
 

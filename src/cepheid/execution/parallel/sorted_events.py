@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right, insort
+from bisect import bisect_right, insort
 from collections.abc import Sequence
 
 from cepheid.execution.parallel.events import Event, EventId
@@ -53,13 +53,6 @@ class SortedEvents:
         for each in dropped:
             del self._events[each]
         return dropped
-
-    def drop_from(self, position: EventId) -> None:
-        """Forget events from here on."""
-        place = bisect_left(self._ids, position)
-        for each in self._ids[place:]:
-            del self._events[each]
-        del self._ids[place:]
 
     def copy(self) -> SortedEvents:
         """Events are shared: they never change."""

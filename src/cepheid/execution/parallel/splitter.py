@@ -15,23 +15,19 @@ a new one shows that everything of the old one is here.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
-from cepheid.errors import InvalidInput
 from cepheid.event_time import BEGINNING
 from cepheid.execution.parallel.checkpoints.checkpoint_model import CheckpointModel
 from cepheid.execution.parallel.events import Arrival, Event, EventId
 from cepheid.execution.parallel.internal_replay import InternalReplay
-from cepheid.execution.parallel.messages import CloseWindow, EndOfReplay, Sending
+from cepheid.execution.parallel.messages import EndOfReplay, Sending
 from cepheid.execution.parallel.predicates.predicate import Predicate
 from cepheid.execution.parallel.schedulers.scheduler import Scheduler
-from cepheid.execution.parallel.split_window import NOBODY, SplitWindow
 from cepheid.execution.parallel.splitting import Splitting, no_time
 
 
 class Splitter(Splitting):
-    """What is counted: late events that made it go back (recoveries), that came too late to be put right (too_late),
-    that slipped into the queue (slipped)."""
+    """recoveries: late events that made it go back.  slipped: those that it could slip into the queue."""
 
     def __init__(
         self,
@@ -42,7 +38,7 @@ class Splitter(Splitting):
         now: Callable[[], float] = no_time,
     ) -> None:
         super().__init__(predicate, instances, scheduler, checkpoints, now)
-        self.recoveries = self.too_late = self.slipped = 0
+        self.recoveries = self.slipped = 0
         self._clock = self._slack = self._stable = BEGINNING
 
     # --- what comes in -----------------------------------------------------------------------------------
@@ -50,10 +46,9 @@ class Splitter(Splitting):
         """Messages to instances: none, unless the event is late."""
         event = arrival.event
         self._learn_clock(arrival)
-        if event.id in self.events:
-            raise InvalidInput(f"event {event.id} has come twice", hint="number the events of each source")
+        self.refuse_twice(event)
         if event.id <= self.states.floor:
-            self.too_late += 1
+            self.refuse(event)
             return []
         if event.id > self.position and len(self.events) and event.id < self.events.last:
             self.slipped += 1
@@ -71,19 +66,10 @@ class Splitter(Splitting):
             return None
         self.save_if_due(upcoming)
         began = self.now()
-        event = self.events[upcoming]
-        if self.predicate.opens(event, self.state.data):
-            self.start(SplitWindow(NOBODY, upcoming, self.state.rank, NOBODY))
-        self._close_windows(event)
-        self.pass_on(event, late=False)
-        self.move_to(upcoming)
+        self.handle(self.events[upcoming])
         self.progress.learn_process(self.now() - began)
         self._forget()
         return self.take_out()
-
-    def hear(self, instance: int, handled: int) -> None:
-        """An instance has handled so many more messages."""
-        self.loads[instance] -= handled
 
     @property
     def floor(self) -> EventId:
@@ -97,17 +83,6 @@ class Splitter(Splitting):
         return min((window.first for window in windows), default=self.position)
 
     # --- inside ------------------------------------------------------------------------------------------
-    def _close_windows(self, event: Event) -> None:
-        still_open = []
-        for window in self.state.windows:
-            if self.predicate.closes(event, window, self.state.data):
-                self.closed.append(replace(window, end=event.id))
-                self.send(window.instance, CloseWindow(window.number, event.id))
-            else:
-                still_open.append(window)
-        if len(still_open) < len(self.state.windows):
-            self.state.windows = tuple(still_open)
-
     def _go_back(self, event: Event) -> None:
         self.recoveries += 1
         self.is_replaying = True

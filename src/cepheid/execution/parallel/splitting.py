@@ -5,19 +5,19 @@ An event is sent once to an instance, whatever number of its windows it is in (b
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
 from cepheid.errors import InvalidInput
 from cepheid.execution.parallel.checkpoints.checkpoint_model import CheckpointModel, Progress
 from cepheid.execution.parallel.events import BEFORE_ALL, Event, EventId
-from cepheid.execution.parallel.messages import Envelope, OpenWindow, SendEvent, Sending
+from cepheid.execution.parallel.messages import CloseWindow, Envelope, OpenWindow, SendEvent, Sending
 from cepheid.execution.parallel.predicates.predicate import Predicate
 from cepheid.execution.parallel.saved_states import SavedStates
 from cepheid.execution.parallel.schedulers.scheduler import Scheduler
 from cepheid.execution.parallel.sorted_events import SortedEvents
-from cepheid.execution.parallel.split_window import SplitWindow
+from cepheid.execution.parallel.split_window import NOBODY, SplitWindow
 from cepheid.execution.parallel.splitter_state import SplitterState
 
 
@@ -27,7 +27,8 @@ def no_time() -> float:
 
 
 class Splitting:
-    """now: seconds, for checkpoint models that weigh times.  loads: messages that instances have not handled yet."""
+    """now: seconds, for checkpoint models that weigh times.  loads: messages that instances have not handled yet.
+    too_late: events that came when they could no longer be put right."""
 
     def __init__(
         self,
@@ -50,6 +51,8 @@ class Splitting:
         self.speculative: set[EventId] = set()
         self.has_event: dict[EventId, int] = {}  # a bit for each instance that was sent it
         self.is_replaying = False
+        self.too_late = 0
+        self._late: list[Event] = []
         self.now = now
         self._checkpoints = checkpoints
         self._turn = self._next_window = 0
@@ -64,6 +67,25 @@ class Splitting:
             self.progress.restart()
             self.progress.learn_save(self.now() - began)
         self.progress.count(is_speculative)
+
+    def handle(self, event: Event) -> None:
+        """An event that is the next one in order."""
+        if self.predicate.opens(event, self.state.data):
+            self.start(SplitWindow(NOBODY, event.id, self.state.rank, NOBODY))
+        self._close_windows(event)
+        self.pass_on(event, late=False)
+        self.move_to(event.id)
+
+    def _close_windows(self, event: Event) -> None:
+        still_open = []
+        for window in self.state.windows:
+            if self.predicate.closes(event, window, self.state.data):
+                self.closed.append(replace(window, end=event.id))
+                self.send(window.instance, CloseWindow(window.number, event.id))
+            else:
+                still_open.append(window)
+        if len(still_open) < len(self.state.windows):
+            self.state.windows = tuple(still_open)
 
     def move_to(self, position: EventId) -> None:
         self.position = position
@@ -103,6 +125,24 @@ class Splitting:
         self._out.append(Sending(instance, Envelope(self._turn, self.is_replaying, self.states.floor, message)))
         self._turn += 1
         self.loads[instance] += 1
+
+    def hear(self, instance: int, handled: int, replies: Iterable[Any] = ()) -> None:  # noqa: ARG002
+        """An instance has handled so many more messages.  replies: what it was asked for."""
+        self.loads[instance] -= handled
+
+    def refuse(self, event: Event) -> None:
+        """It is too late to be put right."""
+        self.too_late += 1
+        self._late.append(event)
+
+    def refuse_twice(self, event: Event) -> None:
+        if event.id in self.events:
+            raise InvalidInput(f"event {event.id} has come twice", hint="number the events of each source")
+
+    def take_late(self) -> list[Event]:
+        """Events that came too late, since somebody asked."""
+        late, self._late = self._late, []
+        return late
 
     def take_out(self) -> list[Sending]:
         """The messages that have been written since."""
