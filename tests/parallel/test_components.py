@@ -86,8 +86,8 @@ def test_events_held_back_by_a_rising_factor_are_not_too_late() -> None:
     """12 went ahead with a factor of 0; 8 and 9 were then held back for K = 10 and leave when the clock is 20.  When 8
     says so, everything before 10 seems to be settled, and 9 is still to come."""
     splitter = Splitter(CountPredicate(4, 4), 1, RoundRobin(), EveryEvents(1))
-    for time in (1, 11):
-        splitter.receive(arrival(time, time, 10))
+    for time, source in ((1, 0), (9, 2), (11, 0)):
+        splitter.receive(arrival(time, time, 10, source))
         drain(splitter)
     splitter.receive(arrival(12, 12, 10))
     splitter.receive(arrival(8, 20, 10, source=1))
