@@ -1,0 +1,1 @@
+"""Where windows start and end: predicates behind one contract (predicate.py), listed in kinds.py."""

@@ -1,0 +1,1 @@
+"""Which instance gets a new window: rules behind one contract (scheduler.py), listed in kinds.py."""
