@@ -20,20 +20,12 @@ from cepheid.bench.disorder.speculation import QUESTIONS, Arrived, find_stayed, 
 from cepheid.bench.disorder.tables import list_tables
 from cepheid.bench.disorder.waiting import follow, list_missing, list_rules, measure_row
 from cepheid.cli import app
+from cepheid.disorder.waits.fixed import FixedWait
 from cepheid.disorder.waits.growing import GrowingWait
 from cepheid.disorder.waits.kinds import WAITS
 
 SECOND = 1_000_000_000
 TINY = measured.Extent(waiting=3000, speculation=3000, shares=(0.5, 0.0), kept=(100,), throughput=50_000, repeats=1)
-
-
-class FixedWait(GrowingWait):
-    """Waits for as long as it was told."""
-
-    def see(self, times: Any, sources: Any) -> Any:
-        kept, lateness = self.slack_us, super().see(times, sources)
-        self.slack_us = kept
-        return lateness
 
 
 def make_events(times_s: list[float], arrivals_s: list[float]) -> PlayedEvents:
@@ -43,17 +35,9 @@ def make_events(times_s: list[float], arrivals_s: list[float]) -> PlayedEvents:
 
 def test_an_event_behind_the_watermark_is_late_and_one_at_it_is_not() -> None:
     events = make_events([1, 5, 3, 2.9, 8, 6, 5.9], list(range(7)))
-    rule = FixedWait()
-    rule.slack_us = 2_000_000
-    assert follow(rule, events, push=3) == follow(_with_slack(2_000_000), events, push=1)
-    assert follow(_with_slack(2_000_000), events).late == pytest.approx(2 / 7)
-    assert follow(_with_slack(2_000_000), events).mean_us == 2_000_000
-
-
-def _with_slack(slack_us: int) -> FixedWait:
-    rule = FixedWait()
-    rule.slack_us = slack_us
-    return rule
+    assert follow(FixedWait(2_000_000), events, push=3) == follow(FixedWait(2_000_000), events, push=1)
+    assert follow(FixedWait(2_000_000), events).late == pytest.approx(2 / 7)
+    assert follow(FixedWait(2_000_000), events).mean_us == 2_000_000
 
 
 def test_a_watermark_does_not_go_back_when_the_wait_grows() -> None:
@@ -71,8 +55,8 @@ def test_the_oracle_is_the_shortest_wait_that_does() -> None:
     order = np.argsort(times + late, kind="stable")
     events = make_events(times[order].tolist(), (times + late)[order].tolist())
     oracle = round(1_000_000 * measure_row(events, {})["oracle_s"])
-    assert follow(_with_slack(oracle), events).late <= 0.001
-    assert follow(_with_slack(oracle - 20_000), events).late > 0.001
+    assert follow(FixedWait(oracle), events).late <= 0.001
+    assert follow(FixedWait(oracle - 20_000), events).late > 0.001
 
 
 def test_the_table_has_every_rule_there_is_and_names_those_there_are_not() -> None:
