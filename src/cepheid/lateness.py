@@ -26,9 +26,10 @@ WAIT_HINT = f'wait="2 s", timedelta(seconds=2), or a rule: {", ".join(get_args(W
 
 @dataclass(frozen=True, kw_only=True)
 class Disorder:
-    """wait: how long events are held back: a time; "growing": as long as the latest event so far was late; "recall":
-    as long as `recall` asks for.  None: as `recall` and `max_wait` say, or, with neither, as long as `bound`
-    (`emit="final"`) or not at all (`emit="changes"`).
+    """wait: how long events are held back: a time; "recall": as long as `recall` asks for, whatever comes; "quantile":
+    as `recall` asks for of the last 100,000 events, not held to it; "maximum": as long as the latest of the last 10,000
+    events was late; "growing": as long as the latest event so far was.  None: as `recall` and `max_wait` say, or, with
+    neither, as long as `bound` (`emit="final"`) or not at all (`emit="changes"`).
 
     recall: the share of rows that is to be right when it is given out first.  max_wait: no event waits for longer.
     bound: how old an event may be that is still taken in; None: no older than what is waited for.  emit: "final" or
@@ -72,9 +73,9 @@ class Disorder:
             name = "max_wait" if recall is None else "recall"
             hint = f"leave one of them out: {name} is for waits that follow the stream"
             raise InvalidInput(f"wait is {self.wait!r} and {name} is given", hint=hint)
-        if rule == "growing" and recall is not None:
+        if rule in ("growing", "maximum") and recall is not None:
             hint = 'wait="recall", or leave recall out'
-            raise InvalidInput('wait="growing" waits for the latest event so far, whatever recall is', hint=hint)
+            raise InvalidInput(f'wait="{rule}" waits for the latest event, whatever recall is', hint=hint)
         return Waiting(
             rule=rule, span=span, recall=recall or 0.999, max_wait=max_wait, speculation=self._read_speculation()
         )

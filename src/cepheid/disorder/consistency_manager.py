@@ -53,19 +53,25 @@ class ConsistencyManager:
         self._wait = GrowingWait(clock_sources) if wait is None else wait
         self._until_known = until_known
         self._delay_us = 0.0  # how long events are really held: alpha times K
+        self._unseen: list[EventName] = []  # by the rule: since the last clock event
         self._buffer: list[EventName] = []  # sorted
 
     def take(self, event: EventName) -> list[Released]:
         """One more event has arrived; those that leave now."""
         insort(self._buffer, event)
-        self._wait.see(np.array([event.time]), np.array([event.source]))
+        self._unseen.append(event)
         if event.source in self._clock_sources:
+            times, sources, _ = np.array(self._unseen).T
+            self._wait.see(times, sources)
+            self._unseen.clear()
             self.clock = max(self.clock, event.time)
             self.k_us = self._wait.slack_us
             self._delay_us = self.speculation * self.k_us
-        released = []
-        while self._buffer and self._buffer[0].time + self._delay_us <= self.clock:
-            released.append(self._release(self._buffer.pop(0)))
+        count = 0
+        while count < len(self._buffer) and self._buffer[count].time + self._delay_us <= self.clock:
+            count += 1
+        released = [self._release(each) for each in self._buffer[:count]]
+        del self._buffer[:count]
         return released
 
     def finish(self) -> list[Released]:
@@ -83,11 +89,13 @@ class ConsistencyManager:
     def write_state(self) -> dict[str, Any]:
         return {
             "numbers": [self.speculation, self.clock, self.k_us, self._delay_us],
+            "unseen": [list(event) for event in self._unseen],
             "buffer": [list(event) for event in self._buffer],
             "wait": self._wait.write_state(),
         }
 
     def read_state(self, state: Mapping[str, Any]) -> None:
         self.speculation, self.clock, self.k_us, self._delay_us = state["numbers"]
+        self._unseen = [EventName(*event) for event in state["unseen"]]
         self._buffer = [EventName(*event) for event in state["buffer"]]
         self._wait.read_state(state["wait"])

@@ -21,8 +21,8 @@ from cepheid.disorder.lateness_histogram import BUCKETS, Float64s, LatenessHisto
 from cepheid.event_time import BEGINNING
 
 AIM = 0.97  # of the misses that are allowed
-DEBT_SCALE = 20.0  # so many misses too many make the quantile e times as strict
-MOST_CREDIT = 20.0  # misses that may be saved up for later
+DEBT_SCALE = 20.0  # so many misses too many make the quantile e times as strict; credit is at most as much
+ROUNDS_OF_DEBT = 4  # if these rounds may have more misses, it takes as many as they have: else the wait goes to and fro
 ROUND = 2048  # events, of which the last two rounds count as recent
 RECENT = 2 * ROUND
 SURPRISE = 8.0  # standard deviations that no steady stream is off by
@@ -35,6 +35,7 @@ class HeldQuantile:
     def __init__(self, miss: float, half_life_us: float) -> None:
         self.histogram = LatenessHistogram(half_life_us)
         self._miss = miss
+        self._scale = max(DEBT_SCALE, ROUNDS_OF_DEBT * ROUND * miss)
         self._half_life_us = half_life_us
         self._recent = np.zeros(BUCKETS)
         self._recent_misses = 0.0
@@ -47,7 +48,7 @@ class HeldQuantile:
         histogram = self.histogram
         passed = max(moment - histogram.moment, 0) if histogram.moment > BEGINNING else 0
         debt = self._debt * 0.5 ** (passed / self._half_life_us) + misses - AIM * self._miss * count
-        self._debt = max(debt, -MOST_CREDIT)
+        self._debt = max(debt, -self._scale)
         kept = (1 - ROUND / RECENT) ** (count / ROUND)
         self._recent = self._recent * kept + counts
         self._recent_misses = self._recent_misses * kept + misses
@@ -64,7 +65,7 @@ class HeldQuantile:
         total = self.histogram.total
         if not total:
             return 0.0
-        strict = float(np.exp(-self._debt / DEBT_SCALE))
+        strict = float(np.exp(-self._debt / self._scale))
         wait = self.histogram.find_bound(max(self._miss * strict, 0.5 / total))  # half an event tells nothing
         expected = self._miss * float(self._recent.sum())
         if self._recent_misses > expected + 4 * expected**0.5 + 3:

@@ -30,6 +30,7 @@ BUCKET_US = 10_000  # of delays, and of basic windows
 LONGEST_BUCKETS = 6_000  # a minute: what is later counts as that late
 ADAPT_EVERY_US = 1_000_000
 PERIOD_US = 60_000_000  # over which the recall is held
+REPAY_STEPS = 40  # in which a miss is repaid; as published, 1, waits go up and down between the longest and hardly any
 LONGEST_HISTORY = 60  # of these steps
 CERTAINTY = 0.002  # how seldom a steady stream may be taken for one that changed
 
@@ -80,9 +81,12 @@ class StreamHistory:
 class JoinRecallWait:
     """windows_us: how long each stream is remembered by the join, by the number of its source."""
 
-    def __init__(self, recall: float, windows_us: Sequence[int], max_wait_us: int | None = None) -> None:
+    def __init__(
+        self, recall: float, windows_us: Sequence[int], max_wait_us: int | None = None, repay_steps: int = REPAY_STEPS
+    ) -> None:
         self.slack_us = 0
         self._goal = recall
+        self._repay_steps = repay_steps
         self._windows = [max(window // BUCKET_US, 1) for window in windows_us]
         self._max_wait_us = max_wait_us
         self._newest = BEGINNING
@@ -131,7 +135,8 @@ class JoinRecallWait:
         if not true:  # no results: as many as the model believes
             true, right = 1.0, float(recalls[used])
         known, good = sum(self._true), sum(self._right)
-        needed = (self._goal * (known + true) - good) / true  # of the next step, which will be like this one
+        coming = true * self._repay_steps  # of the next steps, which will be like this one
+        needed = (self._goal * (known + coming) - good) / coming
         enough = np.flatnonzero(recalls >= min(max(needed, 0.0), 1.0) - 1e-9)
         wait = int(enough[0] if len(enough) else LONGEST_BUCKETS) * BUCKET_US
         self.slack_us = wait if self._max_wait_us is None else min(wait, self._max_wait_us)

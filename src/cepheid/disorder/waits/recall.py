@@ -147,9 +147,12 @@ class RecallWait:
         if self._result_round:
             self._results.take(self._result_counts, self._result_misses, self._result_round, moment)
         wanted = (self._results if self.watches_results else self._events).choose_wait()
+        shortest = self._waited_us * SHRINK ** (self._round / ROUND)
         if self._seen < COLD_EVENTS:
             wanted = COLD_MARGIN * float(BOUNDS_US[np.flatnonzero(self._events.histogram.weights).max(initial=0)])
-        self._waited_us = max(wanted, self._waited_us * SHRINK ** (self._round / ROUND))
+        elif self._seen - self._round < COLD_EVENTS + ROUND:
+            shortest = 0.0  # twice the latest of a thousand was a guess, and no reason to go on slowly
+        self._waited_us = max(wanted, shortest)
         self._round = self._misses = self._result_round = self._result_misses = 0
         self._counts, self._result_counts = np.zeros(BUCKETS), np.zeros(BUCKETS)
 
