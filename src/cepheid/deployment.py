@@ -23,6 +23,7 @@ from cepheid.measurement import Counts, Observation
 if TYPE_CHECKING:  # an action is made without loading a compiler
     import pyarrow as pa
 
+    from cepheid.disorder.lateness_report import LatenessReport
     from cepheid.graph.query_graph import QueryGraph
     from cepheid.language.builder.pattern_builder import Pattern
 
@@ -149,12 +150,13 @@ class TimedAction:
 @dataclass(frozen=True, slots=True)
 class Watched:
     """What a session tells of itself: what was measured since the last time; and so far, what was done to it and when,
-    what was counted, and how many rows each query gave."""
+    what was counted, how many rows each query gave, and how late events are."""
 
     observation: Observation
     actions: tuple[TimedAction, ...]
     counts: Counts
     rows: Mapping[str, int]
+    lateness: LatenessReport | None = None  # None: without `cep.Disorder`
 
 
 class Deployment(Protocol):

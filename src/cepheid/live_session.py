@@ -350,7 +350,8 @@ class Session:
 
     def watch(self) -> Watched:
         """What a dashboard shows: measurements since the last look, actions and counts so far."""
-        return Watched(self.observe(), tuple(self._actions), self.counts, dict(self.rows_given))
+        observed, lateness = self.observe(), self._host.report_lateness()
+        return Watched(observed, tuple(self._actions), self.counts, dict(self.rows_given), lateness)
 
     @property
     def counts(self) -> Counts:

@@ -244,3 +244,66 @@ def test_mistakes_of_applications_are_told_with_their_place(tmp_path: Path, old:
     assert output.exit_code != 0
     assert told in output.stderr
     assert "app.toml:" in output.stderr
+
+
+def test_snapshots_know_how_late_events_were_and_other_choices_go_on_from_them() -> None:
+    arrivals = make_arrivals(9, 400, 1.5)
+    first = cep.Disorder(recall=0.9, bound="2 s", emit="changes")
+    for second in (first, cep.Disorder(wait="500 ms", bound="2 s", emit="changes")):
+        query = cep.open(PAIRS, s=SCHEMA, disorder=first)
+        rows = [query.push(s=arrivals.slice(begin, 20)) for begin in range(0, 200, 20)]
+        known = query.lateness
+        query = cep.open(PAIRS, s=SCHEMA, disorder=second, snapshot=query.snapshot())
+        assert query.lateness is not None
+        assert known is not None
+        assert query.lateness.lateness_p50_s == known.lateness_p50_s
+        rows += [query.push(s=arrivals.slice(begin, 20)) for begin in range(200, 400, 20)]
+        rows.append(query.finish())
+        assert count_net(pa.concat_tables(rows)) == count_rows(cep.sql(PAIRS, s=arrivals.sort_by("ts")))
+
+
+def test_lateness_is_measured_and_corrections_are_counted() -> None:
+    query = cep.open(SUMS, s=SCHEMA, disorder=cep.Disorder(wait="0 s", bound="10 s", emit="changes"))
+    assert query.lateness is not None
+    assert query.lateness.lateness_p50_s is None
+    for second in range(40):
+        query.push(s=events((float(second), 1, 1)))
+    query.push(s=events((34.5, 1, 1)))  # 4.5 s behind; the window that ends at 36 is taken back
+    measured = query.lateness
+    assert measured.late_share == pytest.approx(1 / 41, rel=0.05)  # what is old weighs less
+    assert measured.lateness_p50_s == 0
+    assert measured.lateness_p999_s == pytest.approx(4.5, rel=0.1)
+    assert measured.slack_s == 0
+    assert measured.corrections_per_1000 == pytest.approx(1000 / 20)
+    assert measured.recall_if_final == pytest.approx(19 / 20)
+    assert cep.open(SUMS, s=SCHEMA).lateness is None
+
+
+def test_sessions_watch_lateness() -> None:
+    session = cep.Session(disorder=cep.Disorder(wait="1 s", bound="10 s", emit="changes"))
+    session.source("s", SCHEMA)
+    session.deploy("sums", SUMS)
+    session.push(s=events((5.0, 1, 1), (3.0, 1, 1)))
+    watched = session.watch().lateness
+    assert watched is not None
+    assert (watched.slack_s, watched.late_share) == (1.0, 0.5)
+
+
+@pytest.mark.parametrize("emit", ["final", "changes"])
+def test_recall_waits_as_long_as_results_need(emit: Any) -> None:
+    """A tenth of the events is up to 2 s late: recall 0.5 need not wait for them, recall 0.999 does."""
+    random = np.random.default_rng(3)
+    times = np.arange(30_000) * 2_000 + int(START.timestamp() * 1e6)
+    delays = np.where(random.random(len(times)) < 0.1, random.integers(0, 2_000_000, len(times)), 0)
+    order = np.argsort(times + delays, kind="stable")
+    columns = [pa.array(times, pa.timestamp("us", "UTC")), pa.array(times % 50, pa.int32()), pa.array(times // 7 % 12)]
+    arrivals = pa.table(columns, schema=SCHEMA).take(pa.array(order))
+    slack = {}
+    for recall in (0.5, 0.999):
+        query = cep.open(PAIRS, s=SCHEMA, disorder=cep.Disorder(recall=recall, bound="4 s", emit=emit))
+        for begin in range(0, len(arrivals), 500):
+            query.push(s=arrivals.slice(begin, 500))
+        assert query.lateness is not None
+        slack[recall] = query.lateness.slack_s
+    assert slack[0.5] < 0.5
+    assert 1.7 < slack[0.999] < 2.4

@@ -15,7 +15,7 @@ from cepheid.errors import SnapshotMismatch
 from cepheid.graph.identity import column_meanings
 from cepheid.graph.query_graph import QueryGraph
 
-OWN = ("_arrival", "_stream", "_change.row", "_change.event")  # columns that engines add
+OWN = ("_arrival", "_stream", "_change.row", "_change.event", "_change.lateness")  # columns that engines add
 RESTART_HINT = 'on_change="restart" begins it anew, and leaves the state of other queries as it is'
 
 

@@ -28,11 +28,19 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cepheid.disorder.gate import Gate, sort_events
-from cepheid.disorder.waits.kinds import make_wait
-from cepheid.event_time import BEGINNING, END, in_microseconds, order_values
+from cepheid.disorder.lateness_watch import LatenessWatch
+from cepheid.event_time import BEGINNING, END, order_values
 from cepheid.execution.changing.change_rows import CARRIED, GONE, PLACE, ROW, Flags, Int64s, read_flags
 from cepheid.execution.changing.given_rows import GivenRows, OrderRows
-from cepheid.execution.changing.row_identity import EVENT, RowIdentity, mark_finish, name_events, with_identity
+from cepheid.execution.changing.row_identity import (
+    EVENT,
+    LATENESS,
+    RowIdentity,
+    find_needs,
+    mark_finish,
+    name_events,
+    with_identity,
+)
 from cepheid.execution.engine import MOST_AT_ONCE, make_operator, unite_schemas, unite_tables
 from cepheid.execution.operator import KeptEvents, Operator
 from cepheid.graph.node import EngineNode
@@ -57,13 +65,6 @@ class Patience:
     def corrects(self) -> bool:
         """May something be computed twice?"""
         return self.bound_us != self.wait_us if self.waiting is None else self.bound_us is not None
-
-    @property
-    def most_us(self) -> int | None:
-        """No event is held back for longer than this; None: as the rule says."""
-        longest = None if self.waiting is None else self.waiting.max_wait
-        spans = [self.bound_us, None if longest is None else in_microseconds(longest)]
-        return min((span for span in spans if span is not None), default=None)
 
     @property
     def is_bounded(self) -> bool:
@@ -110,17 +111,21 @@ class ChangingEngine:
     ) -> None:
         """ties_by_arrival: is the order of events of one time settled when they come?"""
         assert not (ties_by_arrival and patience.corrects), "what is corrected may come between them"
-        self._nodes = [with_identity(node) for node in nodes]
+        self._lateness: list[Int64s] = []  # of the events that come next, by input
+        self._learns = patience.waiting is not None and patience.waiting.rule == "recall"
+        self._nodes = [with_identity(node, self._learns) for node in nodes]
         self._order = nodes[0].order
         self._many = len(inputs) > 1
         self._patience = patience
-        self.layout = unite_schemas([_event_schema(schema) for schema in inputs], self._many)
+        self.layout = unite_schemas([_event_schema(schema, self._learns) for schema in inputs], self._many)
         count = len(inputs)
         self.gate = Gate([patience.wait_us] * count, ties_by_arrival, streams)
         self.bound = self.gate  # what is older is late
         if patience.waiting is None or patience.bound_us is not None:
             self.bound = Gate([patience.bound_us or 0] * count, False, streams)  # moves if there is a bound
-        self._wait = None if patience.waiting is None else make_wait(patience.waiting)
+        self.watch: LatenessWatch | None = None
+        if patience.waiting is not None or patience.corrects:
+            self.watch = LatenessWatch(patience.waiting, patience.wait_us, patience.bound_us)
         self.counts = Counts()
         self.late: list[pa.Table] = []
         self._no_events = self.layout.empty_table()
@@ -158,23 +163,17 @@ class ChangingEngine:
 
     # --- time --------------------------------------------------------------------------------------------
     def measure(self, tables: list[pa.Table]) -> None:
-        """How late these events are decides how long others wait."""
-        if self._wait is None:
+        """How late the events are that come next decides how long others wait."""
+        if self.watch is None or not any(map(len, tables)):
             return
-        times, sources = [], []
-        for number, table in enumerate(tables):
-            found, placed = order_values(table.column("_time"))
-            times.append(found if placed is None else found[placed])
-            sources.append(np.full(len(times[-1]), number, dtype=np.int64))
-        if any(map(len, times)):
-            self._wait.see(np.concatenate(times), np.concatenate(sources))
-            self._hold()
-
-    def _hold(self) -> None:
-        """Events wait as long as the rule says; what is older than the bound is late, and none waits for it."""
-        assert self._wait is not None, "a rule says how long"
-        slack_us, most_us = self._wait.slack_us, self._patience.most_us
-        self.gate.hold_for(slack_us if most_us is None else min(slack_us, most_us))
+        read = [order_values(table.column("_time")) for table in tables]
+        times = [found if placed is None else found[placed] for found, placed in read]
+        sources = np.repeat(np.arange(len(tables)), [len(each) for each in times])
+        lateness = self.watch.see(np.concatenate(times), sources)
+        self.gate.hold_for(self.watch.held_us)
+        if self._learns:
+            known = np.split(lateness, np.cumsum([len(each) for each in times])[:-1])
+            self._lateness = [_spread(*each) for each in zip(known, (placed for _, placed in read), strict=True)]
 
     def see(self, number: int, newest: list[int]) -> None:
         """The newest times that the streams of an input have told."""
@@ -222,6 +221,9 @@ class ChangingEngine:
             self._settle()
             self._forget()
         self.counts.rows += sum(map(len, rows))
+        if self.watch is not None:
+            taken_back = sum(int(read_flags(table.column(GONE)).sum()) for table in rows if len(table))
+            self.watch.count_rows(sum(map(len, rows)) - taken_back, taken_back)
         self._count_state()
         return rows
 
@@ -272,7 +274,11 @@ class ChangingEngine:
     # --- events in ---------------------------------------------------------------------------------------
     def _accept(self, tables: list[pa.Table]) -> tuple[pa.Table, Flags]:
         """The changes that have a place in the order and are not late, as events; bool[n]: is the event taken back?"""
-        fresh = unite_tables([_as_events(table) for table in tables], self.layout, self._many)
+        events = [_as_events(table) for table in tables]
+        if self._learns:
+            known, self._lateness = self._lateness or [np.zeros(len(table), np.int64) for table in tables], []
+            events = [table.append_column(LATENESS, pa.array(late)) for table, late in zip(events, known, strict=True)]
+        fresh = unite_tables(events, self.layout, self._many)
         gone = np.concatenate([read_flags(table.column(GONE)) for table in tables])
         self.counts.events += len(fresh)
         times, placed = order_values(fresh.column("_time"))
@@ -385,7 +391,17 @@ class ChangingEngine:
         dropped = operator.take_dropped()
         if operator is self._live and not again:
             self.counts.dropped += dropped
+            self._learn(found)
         return [pa.concat_tables(tables) for tables in zip(*found, strict=True)]
+
+    def _learn(self, found: list[list[pa.Table]]) -> None:
+        """What rows needed that come out for the first time."""
+        if self.watch is None or not self._learns or self.watch.moment <= BEGINNING:
+            return
+        for table in (each for tables in found for each in tables if len(each)):
+            needs = find_needs(table)
+            if needs is not None:
+                self.watch.learn(needs)
 
     def _finish(self, events: pa.Table, again: bool = False) -> list[pa.Table]:
         """What is left: all that events settle, then what the end of the input settles."""
@@ -475,9 +491,19 @@ class ChangingEngine:
         self.counts.kept = sum(map(len, self._logged)) if self._patience.corrects else self._live.count_kept()
 
 
-def _event_schema(schema: pa.Schema) -> pa.Schema:
+def _event_schema(schema: pa.Schema, learns: bool) -> pa.Schema:
     own = [field for field in schema if field.name not in CARRIED.names]
-    return pa.schema([*own, (ROW, pa.string()), (EVENT, pa.int64())])
+    lateness = [(LATENESS, pa.int64())] if learns else []
+    return pa.schema([*own, (ROW, pa.string()), (EVENT, pa.int64()), *lateness])
+
+
+def _spread(values: Int64s, placed: Flags | None) -> Int64s:
+    """int64[n]: the values of those that have a place, 0 of the others."""
+    if placed is None:
+        return values
+    spread = np.zeros(len(placed), dtype=np.int64)
+    spread[placed] = values
+    return spread
 
 
 def _as_events(table: pa.Table) -> pa.Table:

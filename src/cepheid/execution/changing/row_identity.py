@@ -20,6 +20,7 @@ from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from cepheid.event_time import order_values
 from cepheid.execution.changing.change_rows import Int64s
@@ -35,12 +36,24 @@ from cepheid.kernel.expression import Aggregate
 EVENT = "_change.event"  # column of the layout: who the event is, as a number
 _ID, _TURN = "_id.", "_id.turn."
 MOMENT = "_id.turn.moment"
+LATENESS = "_change.lateness"  # column of the layout, where it is asked for: how late the event was
+NEED = "_id.turn.need"
 LAST = "_id.turn.last"  # did the row come out because the input had ended?
 _SEEDS = (0x243F6A8885A308D3, 0x13198A2E03707344)
 
 
-def with_identity(node: EngineNode) -> EngineNode:
-    """The vertex with cells that say what a row is about."""
+def with_identity(node: EngineNode, needs: bool = False) -> EngineNode:
+    """The vertex with cells that say what a row is about; needs: and how late the latest of its events was."""
+    if needs and isinstance(node, RowPattern | Sequence):
+        latest = OutputCell(name=NEED, kind="aggregate", aggregate=Aggregate("max", LATENESS), final=True)
+        identified = with_identity(node)
+        assert isinstance(identified, RowPattern | Sequence), "it stays what it is"
+        return replace(identified, cells=(*identified.cells, latest))
+    if needs and isinstance(node, WindowJoin):
+        sides = [JoinCell(name=f"{NEED}.{n}", column=LATENESS, input=n) for n in range(len(node.program.inputs))]
+        identified = with_identity(node)
+        assert isinstance(identified, WindowJoin), "it stays what it is"
+        return replace(identified, cells=(*identified.cells, *sides))
     match node:
         case RowPattern() | Sequence():
             events = Aggregate("array_agg", EVENT)
@@ -147,6 +160,16 @@ class RowIdentity:
         for name in self._evaluations:
             rows = rows.set_column(rows.schema.get_field_index(name), name, told)
         return rows
+
+
+def find_needs(rows: pa.Table) -> Int64s | None:
+    """int64[n]: how late the latest event of each row was; None: it is not known."""
+    found = [name for name in rows.column_names if name.startswith(NEED)]
+    if not found:
+        return None
+    needs = [pc.fill_null(rows.column(name), 0).to_numpy() for name in found]
+    latest: Int64s = np.maximum.reduce(needs)
+    return latest
 
 
 def mark_finish(rows: pa.Table, finish: pa.Table, newest: int) -> pa.Table:

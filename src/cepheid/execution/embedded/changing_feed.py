@@ -17,6 +17,7 @@ from cepheid.errors import NotSupportedYet, SnapshotMismatch
 from cepheid.event_time import BEGINNING
 from cepheid.execution.blob import read_table_bytes, write_table
 from cepheid.execution.changing.changing_engine import ChangingEngine, KeptChanges, Patience, Reading
+from cepheid.execution.changing.row_identity import LATENESS
 from cepheid.execution.embedded.engine_feed import (
     Heard,
     Tables,
@@ -156,6 +157,7 @@ class ChangingFeed:
             "floor": self.floor,
             "settled_floor": self.settled_floor,
             "counts": self.counts.as_dict(),
+            "lateness": None if self.engine.watch is None else self.engine.watch.write_state(),
         }
         partials, base = b"", self.engine.layout.empty_table()
         if kept.base is not None:
@@ -179,7 +181,7 @@ class ChangingFeed:
         members = [header["digests"].index(digest) for digest in self.identity.digests]
 
         def fit(events: pa.Table) -> pa.Table:
-            return self.identity.fit_events(events, columns, engine.layout)
+            return self._fit_events(events, columns)
 
         engine.restore(
             KeptChanges(
@@ -210,6 +212,9 @@ class ChangingFeed:
             for number, reached in enumerate(header.get(known, ())):
                 gate.hear(number, reached)
         self.floor, self.settled_floor = header["floor"], header["settled_floor"]
+        if engine.watch is not None and header.get("lateness"):
+            engine.watch.read_state(header["lateness"])
+            engine.gate.hold_for(engine.watch.held_us)
 
     def _read_base(
         self, header: Mapping[str, Any], base: pa.Table, partials: bytes, members: list[int]
@@ -217,7 +222,7 @@ class ChangingFeed:
         if header["base"] is None:
             return None
         kept = KeptEvents(
-            table=self.identity.fit_events(base, header["columns"], self.engine.layout),
+            table=self._fit_events(base, header["columns"]),
             roles=base.column("_role").to_numpy().astype(np.uint8),
             numbers=base.column("_number").to_numpy(),
             taken=base.column("_taken").to_numpy(),
@@ -226,6 +231,12 @@ class ChangingFeed:
             partials=partials,
         )
         return kept if members == list(range(len(header["digests"]))) else self.engine.pick(kept, members)
+
+    def _fit_events(self, events: pa.Table, columns: dict[str, str]) -> pa.Table:
+        layout = self.engine.layout
+        if LATENESS in layout.names and LATENESS not in events.column_names:  # nobody asked how late they were
+            events = events.append_column(LATENESS, pa.array(np.zeros(len(events), dtype=np.int64)))
+        return self.identity.fit_events(events, columns, layout)
 
     def _fit_rows(self, place: int, rows: pa.Table, stored: Mapping[str, str]) -> pa.Table:
         """Stored rows under the names that cells have now; two cells may mean the same."""

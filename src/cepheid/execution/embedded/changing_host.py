@@ -7,12 +7,15 @@ vertex carries them.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from cepheid.disorder.lateness_report import LatenessReport
+from cepheid.disorder.lateness_watch import LatenessWatch, report_lateness
 from cepheid.errors import InvalidQuery, NotSupportedYet
 from cepheid.event_time import read_moment
 from cepheid.execution.changelogs.changelog import Commit
@@ -24,6 +27,7 @@ from cepheid.execution.embedded.carried_vertex import with_carried_columns
 from cepheid.execution.embedded.changing_feed import ChangingFeed
 from cepheid.execution.embedded.changing_streams import ChangingStreams
 from cepheid.execution.embedded.engine_feed import Heard
+from cepheid.execution.embedded.processor_load import ProcessorLoad
 from cepheid.execution.embedded.row_wise import PreparedVertex, prepare_vertex
 from cepheid.execution.embedded.saved_state import SavedEngine, SavedState, SavedStreams
 from cepheid.execution.embedded.stream_host import (
@@ -88,6 +92,7 @@ class ChangingHost(StreamHost):
         """origin: of several hosts that share a stream, each has one of its own: what its rows are told by."""
         super().__init__(schemas, lookups, late.bound_us or 0, reads_whole, ends, idle_after_us, clock)
         self._late = late
+        self._load = ProcessorLoad(time.monotonic)
         self._clock = clock or SystemClock()
         self._changelog = find_changelog(changelog)
         self._commit = Commit(0, 0)  # of the rows that were given out last
@@ -244,6 +249,16 @@ class ChangingHost(StreamHost):
         else:
             self._others[vertex] = prepare_vertex(with_carried_columns(node), inputs)
         return self._others[vertex].schema
+
+    def report_lateness(self) -> LatenessReport | None:
+        """How late events are; None: nobody looks."""
+        watches = self._list_watches()
+        return report_lateness(watches) if watches else None
+
+    def _list_watches(self) -> list[LatenessWatch]:
+        """Of engines that read streams."""
+        feeds = [feed for feed in self.list_engines() if isinstance(feed, ChangingFeed) and feed.reads_streams]
+        return [feed.engine.watch for feed in feeds if feed.engine.watch is not None]
 
     def is_waiting(self) -> bool:
         """May rows come out when only time moves on?"""

@@ -18,6 +18,7 @@ from typing import Any
 import pyarrow as pa
 
 from cepheid.collector import collecting_later
+from cepheid.disorder.lateness_report import LatenessReport
 from cepheid.errors import EmptyStateWarning, InvalidInput, NotSupportedYet, WaitingStreamWarning
 from cepheid.event_time import in_microseconds, read_moment
 from cepheid.execution.embedded.engine_feed import EngineFeed
@@ -182,6 +183,11 @@ class ContinuousQuery:
     def counts(self) -> Counts:
         """What was counted by all engines and look-ups together."""
         return self._host.count()
+
+    @property
+    def lateness(self) -> LatenessReport | None:
+        """How late events are, how long they wait, what corrections there are; None without `cep.Disorder`."""
+        return self._host.report_lateness()
 
     @property
     def measurements(self) -> dict[str, CountedVertices]:

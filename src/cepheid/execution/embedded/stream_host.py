@@ -35,6 +35,7 @@ from cepheid.schema import empty_table
 Tables = Mapping[str, pa.Table]
 
 if TYPE_CHECKING:  # what few queries need is not loaded for the others: rows that come and go, tables to look up in
+    from cepheid.disorder.lateness_report import LatenessReport
     from cepheid.execution.embedded.changing_feed import ChangingFeed
     from cepheid.execution.embedded.view_feed import ViewFeed
     from cepheid.execution.lookup.found import Lookup
@@ -220,6 +221,10 @@ class StreamHost:
         total.unanswered = sum(each["unanswered"] for each in self.count_lookups().values())
         total.streams = self.times.describe(self.list_engines())
         return total
+
+    def report_lateness(self) -> LatenessReport | None:
+        """How late events are; None: nobody looks."""
+        return None
 
     def count_lookups(self) -> dict[str, dict[str, int]]:
         """By the name of each database."""
