@@ -254,3 +254,33 @@ def test_the_delays_put_few_and_many_events_out_of_order() -> None:
     assert min(shares) == 0.0
     assert 0.0 < min(share for share in shares if share > 0) < 0.02
     assert max(shares) > 0.6
+
+
+ONE_ENGINE = [
+    *("sequence", "sequence, every start", "absence between", "absence for a while", "Kleene", "MATCH_RECOGNIZE"),
+    *("MATCH_RECOGNIZE, after first", "tumbling", "hopping", "sliding", "last rows", "session", "rows before"),
+]
+
+
+@pytest.mark.parametrize("seed", range(few(3, of=60)))
+@pytest.mark.parametrize("name", ONE_ENGINE)
+def test_final_rows_are_those_of_all_events_that_were_not_late(name: str, seed: int) -> None:
+    """Events come later than what is waited for: those that change what was given out are late, the others count."""
+    query = QUERIES[name]
+    random = Random(1000 + 100 * KINDS[name] + seed)
+    streams = make_streams(random, query)
+    bound = streams.most_late * random.choice((0.3, 1.0, 2.0))
+    disorder = cep.Disorder(wait=bound * random.choice((0.0, 0.1, 0.4)), bound=bound)
+    schema = streams.played["s"].schema
+    opened, given, late = cep.open(query, disorder=disorder, s=schema), [], set()
+    for push in streams.cut(random):
+        given.append(opened.push(**push))
+        late |= set(opened.late_events().column("ts").to_pylist())
+        if random.random() < 0.2:
+            opened = cep.open(query, disorder=disorder, snapshot=opened.snapshot(), s=schema)
+    given.append(opened.finish())
+    late |= set(opened.late_events().column("ts").to_pylist())
+    ordered = streams.sort()["s"]
+    on_time = ordered.filter(pa.array([time not in late for time in ordered.column("ts").to_pylist()], pa.bool_()))
+    assert opened.counts.late <= len(late)
+    assert Counter(list_rows(pa.concat_tables(given))) == Counter(list_rows(cep.sql(query, s=on_time))), disorder

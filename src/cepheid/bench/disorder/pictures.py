@@ -1,7 +1,7 @@
 """What was measured, as pictures.
 
 speculation.png    latency over corrections, for each query
-late_cost.png      how many times an event in order a late one costs, over the events that are kept
+late_cost.png      how many times an event in order a late one costs, over the events that are kept; and both alone
 """
 
 from __future__ import annotations
@@ -26,16 +26,26 @@ def draw_pictures(result: dict[str, Any], folder: Path) -> list[Path]:
         told = (
             f"{part['events']:,} events, corrected for {part['bound_s']:g} s; each mark holds events for less; {about}"
         )
-        drawn.append(_draw(title, told, [_chart_run(*run) for run in part["runs"].items()], folder / "speculation.png"))
+        drawn.append(
+            _draw(title, told, [[_chart_run(*run) for run in part["runs"].items()]], folder / "speculation.png")
+        )
     if "late" in result:
-        title = "What an event costs that comes late, in events in order"
-        charts = [_chart_late(result["late"], size) for size in (1, 100)]
-        drawn.append(_draw(title, about, charts, folder / "late_cost.png"))
+        part = result["late"]
+        ratios = [
+            _chart_late(part, "one event a push: a late push over one in order", "ratio_1"),
+            _chart_late(part, "100 events a push: a late push over one in order", "ratio_100"),
+        ]
+        alone = [
+            _chart_late(part, "one event a push, late: ms", "late_1_ms"),
+            _chart_late(part, "one event a push, in order: ms", "in_order_1_ms"),
+        ]
+        told = f"events that wait for nothing and may all be corrected; {about}"
+        drawn.append(_draw("What an event costs that comes late", told, [ratios, alone], folder / "late_cost.png"))
     return drawn
 
 
-def _draw(title: str, told: str, charts: list[LineChart], path: Path) -> Path:
-    draw_png(title, told, [[lay_out_chart(chart) for chart in charts]], path)
+def _draw(title: str, told: str, rows: list[list[LineChart]], path: Path) -> Path:
+    draw_png(title, told, [[lay_out_chart(chart) for chart in row] for row in rows], path)
     return path
 
 
@@ -55,23 +65,10 @@ def _chart_run(query: str, runs: dict[str, Any]) -> LineChart:
     )
 
 
-def _chart_late(part: dict[str, Any], size: int) -> LineChart:
-    queries = dict.fromkeys(row["query"] for row in part["rows"].values())
-    what = "one event a push" if size == 1 else f"{size} events a push"
-    return LineChart(
-        title=f"{what}: time of a late push over one in order",
-        across="events kept, as a power of ten",
-        lines=[
-            ChartLine(
-                query,
-                [
-                    (math.log10(row["kept"]), row[f"ratio_{size}"])
-                    for row in part["rows"].values()
-                    if row["query"] == query
-                ],
-                colour,
-            )
-            for colour, query in enumerate(queries, 1)
-        ],
-        logarithmic=True,
-    )
+def _chart_late(part: dict[str, Any], title: str, key: str) -> LineChart:
+    """key: of what is drawn, in each row."""
+    points: dict[str, list[tuple[float, float | None]]] = {}
+    for row in part["rows"].values():
+        points.setdefault(row["query"], []).append((math.log10(row["kept"]), row[key]))
+    lines = [ChartLine(query, each, colour) for colour, (query, each) in enumerate(points.items(), 1)]
+    return LineChart(title=title, across="events kept, as a power of ten", lines=lines, logarithmic=True)

@@ -7,6 +7,8 @@ from typing import Any
 
 from rich.table import Table
 
+from cepheid.simulation.report.quantities import write_count
+
 
 def list_tables(result: dict[str, Any]) -> Iterator[Table | str]:
     """Tables, and sentences that stand between them."""
@@ -24,7 +26,7 @@ def _list_waiting(part: dict[str, Any]) -> Iterator[Table | str]:
     title = f"Streams in disorder, {part['events']:,} events each: lateness in seconds"
     streams = _make(title, "delays", "out of order", "p99", "p99.9", "max", "oracle")
     for name, row in part["rows"].items():
-        lateness = [f"{row[key]:.3g}" for key in ("p99_s", "p999_s", "max_s", "oracle_s")]
+        lateness = [write_count(row[key]) for key in ("p99_s", "p999_s", "max_s", "oracle_s")]
         streams.add_row(name, f"{row['out_of_order']:.1%}", *lateness)
     yield streams
     yield f"oracle: the shortest fixed wait after which at most {1 - part['goal']:.1%} are late, chosen afterwards"
@@ -33,7 +35,7 @@ def _list_waiting(part: dict[str, Any]) -> Iterator[Table | str]:
     late = _make("Late all the same, over what is asked for", "delays", *rules)
     for name, row in part["rows"].items():
         found = [row["rules"][rule] for rule in rules]
-        waits.add_row(name, *(f"{each['mean_s']:.3g} {_times(each['of_oracle'])}" for each in found))
+        waits.add_row(name, *(f"{write_count(each['mean_s'])} {_times(each['of_oracle'])}" for each in found))
         late.add_row(name, *(f"{each['late']:.3%} {_times(each['of_goal'])}" for each in found))
     yield waits
     yield late
@@ -68,8 +70,8 @@ def _table_late(part: dict[str, Any]) -> Table:
         last = row["query"]
         cells: list[str] = []
         for size in (1, 100):
-            cells += [f"{row[f'{kind}_{size}_ms']:,.3g}" for kind in ("in_order", "late")]
-            cells.append(f"{row[f'ratio_{size}']:,.3g}")
+            cells += [write_count(row[f"{kind}_{size}_ms"]) for kind in ("in_order", "late")]
+            cells.append(write_count(row[f"ratio_{size}"]))
         table.add_row(row["query"], f"{row['kept']:,}", *cells)
     return table
 
@@ -92,4 +94,4 @@ def _make(title: str, first: str, *others: str) -> Table:
 
 
 def _times(ratio: float | None) -> str:
-    return "" if ratio is None else f"x{ratio:.3g}"
+    return "" if ratio is None else f"x{write_count(ratio)}"
