@@ -19,7 +19,7 @@ from cepheid.execution.spark.sinks.kafka import KafkaSink
 from cepheid.execution.spark.sinks.sink import BatchId
 
 sys.path.append(str(Path(__file__).parent.parent / "spark"))
-from topics import read_topic, write_records
+from topics import read_keys, read_topic, write_records
 
 
 def open_topic(kafka: Any, name: str, partitions: int = 1, **settings: str) -> KafkaAddress:
