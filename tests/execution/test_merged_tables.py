@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 import cepheid as cep
 from cepheid.errors import DatabaseAway, InvalidInput, NotSupportedYet
-from cepheid.execution.merging.folder_table import read_list, read_merged_folder
+from cepheid.execution.merging.folder_table import _read_files, read_list, read_merged_folder
 from cepheid.execution.merging.latest_changes import keep_latest, read_batch
 from cepheid.execution.sinks.kinds import open_sink
 from cepheid.execution.sources.kinds import open_source, read_whole
@@ -435,6 +435,61 @@ def test_a_writer_that_is_killed_between_any_two_steps_loses_and_doubles_nothing
     assert {"open", "os.rename", "os.remove"} <= seen
 
 
+KILLED_IN_DATABASE = """
+import os, sys
+import duckdb, psycopg
+import pyarrow.parquet as pq
+import cepheid as cep
+rows, last, steps = pq.read_table(sys.argv[1]), int(sys.argv[3]), 0
+sink = cep.MergeSink(sys.argv[2])
+sink.write(rows.slice(0, 0))
+def count(ask):
+    def counted(*given, **named):
+        global steps
+        steps += 1
+        if steps == last:
+            os._exit(9)
+        return ask(*given, **named)
+    return counted
+class Counted:
+    def __init__(self, connection):
+        self._connection = connection
+    def __getattr__(self, name):
+        return count(getattr(self._connection, name))
+connect = duckdb.connect
+duckdb.connect = lambda *given, **named: Counted(connect(*given, **named))
+psycopg.Connection.execute = count(psycopg.Connection.execute)
+for begin in range(0, len(rows), 5):
+    sink.write(rows.slice(begin, 5))
+"""
+
+
+@pytest.mark.parametrize("place", ["duckdb", "postgres"], indirect=True)
+def test_a_writer_that_is_killed_between_statements_leaves_whole_batches(place: Place) -> None:
+    import pyarrow.parquet as pq
+
+    maker, path = ChangeMaker(Random(6)), place.folder / "rows.parquet"
+    rows = make_table(maker.make(20))
+    pq.write_table(rows, path)
+    states = [
+        [
+            tuple(row.values())[3:]
+            for row in keep_latest(rows.slice(0, end), ()).to_pylist()
+            if row["_change"] == "insert"
+        ]
+        for end in range(0, len(rows) + 5, 5)
+    ]
+    whole = [sorted(state, key=repr) for state in states]
+    for last in range(2, 19, 4):
+        command = [sys.executable, "-c", KILLED_IN_DATABASE, str(path), place.target, str(last)]
+        assert subprocess.run(command, capture_output=True, check=False).returncode == 9
+        assert place.rows() in whole
+    sink = cep.MergeSink(place.target)
+    for begin in range(0, len(rows), 5):
+        sink.write(rows.slice(begin, 5))
+    assert place.rows() == net(maker) == whole[-1]
+
+
 def test_whoever_reads_an_old_list_finds_its_files_or_the_new_list(tmp_path: Path) -> None:
     sink = cep.MergeSink(tmp_path / "jam")
     sink.write(make_table([change("insert", "a", 1)]))
@@ -446,6 +501,7 @@ def test_whoever_reads_an_old_list_finds_its_files_or_the_new_list(tmp_path: Pat
     text = (tmp_path / "jam" / "_merged.json").read_text()
     assert not all((tmp_path / "jam" / file.name).exists() for file in old.files)
     assert json.loads(text)["commit"] == 4
+    assert sum(map(len, _read_files(tmp_path / "jam", old))) == 4, "who was too slow reads the new list"
     assert len(read_merged_folder(tmp_path / "jam")) == 4
 
 
