@@ -331,9 +331,21 @@ def test_a_folder_that_was_told_apart_otherwise_is_refused(tmp_path: Path) -> No
 def test_columns_that_a_table_does_not_have_are_refused(place: Place) -> None:
     cep.MergeSink(place.target, schema=SCHEMA).close()
     other = make_table([change("insert", "a", 1)]).rename_columns([*SCHEMA.names[:-1], "other"])
+    sink = cep.MergeSink(place.target)
     with pytest.raises(InvalidInput):
-        cep.MergeSink(place.target).write(other)
+        sink.write(other)
     assert place.rows() == []
+
+
+def test_a_sink_that_could_not_begin_takes_other_rows(tmp_path: Path) -> None:
+    cep.MergeSink(tmp_path / "jam", schema=SCHEMA).close()
+    sink = cep.MergeSink(tmp_path / "jam")
+    rows = make_table([change("insert", "a", 1)])
+    for name in ("other", "_since"):
+        with pytest.raises(InvalidInput):
+            sink.write(rows.rename_columns([*SCHEMA.names[:-1], name]))
+    sink.write(rows)
+    assert len(read_merged_folder(tmp_path / "jam")) == 1
 
 
 def test_a_database_that_is_away_is_told_without_its_password() -> None:
