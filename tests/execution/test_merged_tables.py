@@ -272,6 +272,32 @@ def test_a_query_keeps_a_table(place: Place) -> None:
         assert place.rows() == sorted((tuple(row.values()) for row in expected.to_pylist()), key=repr)
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_late_events_put_a_table_of_matches_right(tmp_path: Path, seed: int) -> None:
+    """Events come late, and so do batches of changes: in the end the table is the answer over all events in order."""
+    text = """SELECT * FROM s MATCH_RECOGNIZE (PARTITION BY bus ORDER BY ts MEASURES a.d AS low, b.d AS high, b.ts AS at
+        AFTER MATCH SKIP PAST LAST ROW PATTERN (a b+) DEFINE b AS b.d > a.d)"""
+    random = Random(seed)
+    start = START.replace(tzinfo=None)
+    rows = [(start + timedelta(seconds=number), random.randrange(3), random.randrange(9)) for number in range(120)]
+    arrived = sorted(rows, key=lambda row: row[0] + timedelta(seconds=random.choice((0, 0, 0, 4, 15))))
+    names = ["ts", "bus", "d"]
+    parts = [arrived[begin : begin + 3] for begin in range(0, len(arrived), 3)]
+    tables = [pa.table([list(column) for column in zip(*part, strict=True)], names=names) for part in parts]
+    late = cep.Disorder(wait="1 s", bound="1 minute", emit="changes")
+    query = cep.open(text, s={"ts": "timestamp", "bus": "bigint", "d": "bigint"}, disorder=late)
+    told = [query.push(s=table) for table in tables] + [query.finish()]
+    assert sum("retract" in table.column("_change").to_pylist() for table in told) >= 3
+    deliveries = [(number + random.randrange(4), table) for number, table in enumerate(told) for _ in range(2)]
+    sink = cep.MergeSink(tmp_path / "jam", bound=timedelta(minutes=1), time="at")
+    for _, table in sorted(deliveries, key=lambda delivery: delivery[0]):
+        sink.write(table)
+    found = read_merged_folder(tmp_path / "jam").to_pylist()
+    expected = cep.sql(text, s=pa.concat_tables(tables)).to_pylist()
+    assert sorted(map(str, found)) == sorted(map(str, expected))
+    assert len(expected) > 10
+
+
 def test_a_table_of_all_types(place: Place) -> None:
     row = {
         "flag": pa.array([True, None]),
