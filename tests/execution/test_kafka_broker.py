@@ -19,7 +19,7 @@ from cepheid.execution.spark.sinks.kafka import KafkaSink
 from cepheid.execution.spark.sinks.sink import BatchId
 
 sys.path.append(str(Path(__file__).parent.parent / "spark"))
-from topics import read_topic, write_records
+from topics import read_keys, read_topic, write_records
 
 
 def open_topic(kafka: Any, name: str, partitions: int = 1, **settings: str) -> KafkaAddress:
@@ -147,6 +147,22 @@ def test_another_checkpoint_counts_its_batches_anew(kafka: Any) -> None:
     for checkpoint in ("a", "a", "b"):
         KafkaSink(address).write(Rows(rows), BatchId("q", checkpoint, 0))
     assert read_topic(kafka.servers, "anew") == [{"id": 1}] * 2
+
+
+def test_upserts_are_read_by_their_keys_and_what_is_gone_has_no_value(kafka: Any) -> None:
+    address = open_topic(kafka, "upserts", 2, **{"cleanup.policy": "compact"})
+    sink = KafkaSink(read_address(f"{address.shown}?upsert=true"))
+    names = ["_change", "_match", "_version", "value"]
+    first = [["insert"] * 2, ["7", "8"], [1, 1], ['{"d": 1}', '{"d": 2}']]
+    second = [["insert", "retract", "retract"], ["7", "7", "8"], [3, 2, 2], ['{"d": 3}', '{"d": 1}', '{"d": 2}']]
+    for number, columns in enumerate((first, second, second)):
+        table = pa.table(columns, names=names)
+
+        class Rows(list[pa.RecordBatch]):
+            schema = table.schema
+
+        sink.write(Rows(table.to_batches()), BatchId("q", "a", min(number, 1)))
+    assert read_keys(kafka.servers, "upserts") == {b"7": [b'{"d": 1}', b'{"d": 3}'], b"8": [b'{"d": 2}', None]}
 
 
 def test_two_runs_of_one_application_cannot_both_write(kafka: Any) -> None:

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 import cepheid as cep
 from cepheid.errors import DatabaseAway, InvalidInput, NotSupportedYet
-from cepheid.execution.merging.folder_table import read_list, read_merged_folder
+from cepheid.execution.merging.folder_table import _read_files, read_list, read_merged_folder
 from cepheid.execution.merging.latest_changes import keep_latest, read_batch
 from cepheid.execution.sinks.kinds import open_sink
 from cepheid.execution.sources.kinds import open_source, read_whole
@@ -272,6 +272,32 @@ def test_a_query_keeps_a_table(place: Place) -> None:
         assert place.rows() == sorted((tuple(row.values()) for row in expected.to_pylist()), key=repr)
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_late_events_put_a_table_of_matches_right(tmp_path: Path, seed: int) -> None:
+    """Events come late, and so do batches of changes: in the end the table is the answer over all events in order."""
+    text = """SELECT * FROM s MATCH_RECOGNIZE (PARTITION BY bus ORDER BY ts MEASURES a.d AS low, b.d AS high, b.ts AS at
+        AFTER MATCH SKIP PAST LAST ROW PATTERN (a b+) DEFINE b AS b.d > a.d)"""
+    random = Random(seed)
+    start = START.replace(tzinfo=None)
+    rows = [(start + timedelta(seconds=number), random.randrange(3), random.randrange(9)) for number in range(120)]
+    arrived = sorted(rows, key=lambda row: row[0] + timedelta(seconds=random.choice((0, 0, 0, 4, 15))))
+    names = ["ts", "bus", "d"]
+    parts = [arrived[begin : begin + 3] for begin in range(0, len(arrived), 3)]
+    tables = [pa.table([list(column) for column in zip(*part, strict=True)], names=names) for part in parts]
+    late = cep.Disorder(wait="1 s", bound="1 minute", emit="changes")
+    query = cep.open(text, s={"ts": "timestamp", "bus": "bigint", "d": "bigint"}, disorder=late)
+    told = [query.push(s=table) for table in tables] + [query.finish()]
+    assert sum("retract" in table.column("_change").to_pylist() for table in told) >= 3
+    deliveries = [(number + random.randrange(4), table) for number, table in enumerate(told) for _ in range(2)]
+    sink = cep.MergeSink(tmp_path / "jam", bound=timedelta(minutes=1), time="at")
+    for _, table in sorted(deliveries, key=lambda delivery: delivery[0]):
+        sink.write(table)
+    found = read_merged_folder(tmp_path / "jam").to_pylist()
+    expected = cep.sql(text, s=pa.concat_tables(tables)).to_pylist()
+    assert sorted(map(str, found)) == sorted(map(str, expected))
+    assert len(expected) > 10
+
+
 def test_a_table_of_all_types(place: Place) -> None:
     row = {
         "flag": pa.array([True, None]),
@@ -331,9 +357,21 @@ def test_a_folder_that_was_told_apart_otherwise_is_refused(tmp_path: Path) -> No
 def test_columns_that_a_table_does_not_have_are_refused(place: Place) -> None:
     cep.MergeSink(place.target, schema=SCHEMA).close()
     other = make_table([change("insert", "a", 1)]).rename_columns([*SCHEMA.names[:-1], "other"])
+    sink = cep.MergeSink(place.target)
     with pytest.raises(InvalidInput):
-        cep.MergeSink(place.target).write(other)
+        sink.write(other)
     assert place.rows() == []
+
+
+def test_a_sink_that_could_not_begin_takes_other_rows(tmp_path: Path) -> None:
+    cep.MergeSink(tmp_path / "jam", schema=SCHEMA).close()
+    sink = cep.MergeSink(tmp_path / "jam")
+    rows = make_table([change("insert", "a", 1)])
+    for name in ("other", "_since"):
+        with pytest.raises(InvalidInput):
+            sink.write(rows.rename_columns([*SCHEMA.names[:-1], name]))
+    sink.write(rows)
+    assert len(read_merged_folder(tmp_path / "jam")) == 1
 
 
 def test_a_database_that_is_away_is_told_without_its_password() -> None:
@@ -435,6 +473,61 @@ def test_a_writer_that_is_killed_between_any_two_steps_loses_and_doubles_nothing
     assert {"open", "os.rename", "os.remove"} <= seen
 
 
+KILLED_IN_DATABASE = """
+import os, sys
+import duckdb, psycopg
+import pyarrow.parquet as pq
+import cepheid as cep
+rows, last, steps = pq.read_table(sys.argv[1]), int(sys.argv[3]), 0
+sink = cep.MergeSink(sys.argv[2])
+sink.write(rows.slice(0, 0))
+def count(ask):
+    def counted(*given, **named):
+        global steps
+        steps += 1
+        if steps == last:
+            os._exit(9)
+        return ask(*given, **named)
+    return counted
+class Counted:
+    def __init__(self, connection):
+        self._connection = connection
+    def __getattr__(self, name):
+        return count(getattr(self._connection, name))
+connect = duckdb.connect
+duckdb.connect = lambda *given, **named: Counted(connect(*given, **named))
+psycopg.Connection.execute = count(psycopg.Connection.execute)
+for begin in range(0, len(rows), 5):
+    sink.write(rows.slice(begin, 5))
+"""
+
+
+@pytest.mark.parametrize("place", ["duckdb", "postgres"], indirect=True)
+def test_a_writer_that_is_killed_between_statements_leaves_whole_batches(place: Place) -> None:
+    import pyarrow.parquet as pq
+
+    maker, path = ChangeMaker(Random(6)), place.folder / "rows.parquet"
+    rows = make_table(maker.make(20))
+    pq.write_table(rows, path)
+    states = [
+        [
+            tuple(row.values())[3:]
+            for row in keep_latest(rows.slice(0, end), ()).to_pylist()
+            if row["_change"] == "insert"
+        ]
+        for end in range(0, len(rows) + 5, 5)
+    ]
+    whole = [sorted(state, key=repr) for state in states]
+    for last in range(2, 19, 4):
+        command = [sys.executable, "-c", KILLED_IN_DATABASE, str(path), place.target, str(last)]
+        assert subprocess.run(command, capture_output=True, check=False).returncode == 9
+        assert place.rows() in whole
+    sink = cep.MergeSink(place.target)
+    for begin in range(0, len(rows), 5):
+        sink.write(rows.slice(begin, 5))
+    assert place.rows() == net(maker) == whole[-1]
+
+
 def test_whoever_reads_an_old_list_finds_its_files_or_the_new_list(tmp_path: Path) -> None:
     sink = cep.MergeSink(tmp_path / "jam")
     sink.write(make_table([change("insert", "a", 1)]))
@@ -446,6 +539,7 @@ def test_whoever_reads_an_old_list_finds_its_files_or_the_new_list(tmp_path: Pat
     text = (tmp_path / "jam" / "_merged.json").read_text()
     assert not all((tmp_path / "jam" / file.name).exists() for file in old.files)
     assert json.loads(text)["commit"] == 4
+    assert sum(map(len, _read_files(tmp_path / "jam", old))) == 4, "who was too slow reads the new list"
     assert len(read_merged_folder(tmp_path / "jam")) == 4
 
 

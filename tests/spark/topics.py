@@ -26,6 +26,19 @@ def as_records(events: pa.Table, key: str, partitions: int) -> list[tuple[int, b
 
 def read_topic(servers: str, topic: str) -> list[dict[str, Any]]:
     """All records there are, as one who reads what is committed."""
+    return [json.loads(value) for _, value in read_records(servers, topic)]
+
+
+def read_keys(servers: str, topic: str) -> dict[bytes, list[bytes | None]]:
+    """By key, the values in their order."""
+    found: dict[bytes, list[bytes | None]] = {}
+    for key, value in read_records(servers, topic):
+        found.setdefault(key, []).append(value)
+    return found
+
+
+def read_records(servers: str, topic: str) -> list[tuple[Any, Any]]:
+    """Keys and values, as one reads them who reads what is committed."""
     from confluent_kafka import Consumer, TopicPartition
 
     settings = {"bootstrap.servers": servers, "group.id": "reader", "enable.partition.eof": True, "log_level": 0}
@@ -39,6 +52,6 @@ def read_topic(servers: str, topic: str) -> list[dict[str, Any]]:
         if message.error() is not None:
             left.remove(message.partition())
         else:
-            found.append(json.loads(message.value()))
+            found.append((message.key(), message.value()))
     consumer.close()
     return found

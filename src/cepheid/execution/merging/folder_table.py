@@ -68,6 +68,8 @@ class FolderTable:
         self._folder, self._key = folder, key
 
     def prepare(self, schema: pa.Schema) -> None:
+        if SINCE.name in schema.names:
+            raise InvalidInput(f'the rows have a column "{SINCE.name}"', hint="call it something else: files have one")
         kept = schema.append(SINCE)
         with _telling(self._folder):
             self._folder.mkdir(parents=True, exist_ok=True)

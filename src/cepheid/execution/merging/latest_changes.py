@@ -20,6 +20,7 @@ from cepheid.arrow_compute import pc
 from cepheid.errors import InvalidInput
 from cepheid.schema import CHANGE_COLUMNS, INSERT, RETRACT, has_changes, without_changes
 
+KEY_REMEDY = 'name columns that tell them apart: key=("{column}",), or ?key={column}'
 Flags = npt.NDArray[np.bool_]
 Int64s = npt.NDArray[np.int64]
 
@@ -37,8 +38,9 @@ def check_changes(name: str, schema: pa.Schema, key: tuple[str, ...]) -> None:
             raise InvalidInput(f'key is "{column}", a {schema.field(column).type}', hint="name a plain column")
 
 
-def read_batch(name: str, changes: pa.Table, key: tuple[str, ...]) -> pa.Table:
-    """The newest change of each row of a batch; refuses what cannot be a change."""
+def read_batch(name: str, changes: pa.Table, key: tuple[str, ...], remedy: str = KEY_REMEDY) -> pa.Table:
+    """The newest change of each row of a batch; refuses what cannot be a change.  remedy: what to do about several
+    rows of one `_match`."""
     for column in CHANGE_COLUMNS:
         if changes.column(column).null_count:
             raise InvalidInput(f'a row of "{name}" has no "{column}"', hint="each row must have one")
@@ -52,7 +54,7 @@ def read_batch(name: str, changes: pa.Table, key: tuple[str, ...]) -> pa.Table:
     again = np.flatnonzero(~is_last[:-1])
     some, others = order[again], order[again + 1]
     are_alike = (versions[some] == versions[others]) & ~gone[some] & ~gone[others]
-    _refuse_different(name, changes, some[are_alike], others[are_alike])
+    _refuse_different(name, changes, some[are_alike], others[are_alike], remedy)
     return changes.take(pa.array(np.sort(order[is_last])))
 
 
@@ -88,7 +90,7 @@ def _number_rows(identity: pa.Table) -> Int64s:
     return numbers
 
 
-def _refuse_different(name: str, changes: pa.Table, some: Int64s, others: Int64s) -> None:
+def _refuse_different(name: str, changes: pa.Table, some: Int64s, others: Int64s, remedy: str) -> None:
     """Rows of one `_match` and `_version` must be one row that came twice."""
     if not len(some):
         return
@@ -96,10 +98,8 @@ def _refuse_different(name: str, changes: pa.Table, some: Int64s, others: Int64s
         pair = [_without_nan(changes.column(column).take(pa.array(places))) for places in (some, others)]
         if not pair[0].equals(pair[1]):
             match = changes.column("_match")[int(some[0])].as_py()
-            raise InvalidInput(
-                f'"{name}" has several rows for one _match, {match!r} for instance',
-                hint=f'name columns that tell them apart: key=("{column}",), or key={column}',
-            )
+            told = f'"{name}" has several rows for one _match, {match!r} for instance'
+            raise InvalidInput(told, hint=remedy.format(column=column))
 
 
 def _without_nan(column: pa.ChunkedArray) -> pa.ChunkedArray:

@@ -8,6 +8,8 @@ Whether a transaction that a broken connection cut short was committed need not 
 from __future__ import annotations
 
 import io
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -20,11 +22,7 @@ from cepheid.extras import require_extra
 from cepheid.scalars.show import quote_name
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from psycopg import Connection
-
-from contextlib import contextmanager
 
 CONNECT_S = 10
 LOCK = "SELECT pg_advisory_xact_lock(hashtext('cepheid_merge'))"  # two that make tables at once would fail

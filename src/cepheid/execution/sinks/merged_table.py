@@ -87,11 +87,12 @@ class MergeSink:
             return self.schema
         if self.schema is None:
             self._check(schema)
-            self.schema = schema
-        self._table.prepare(self.schema)
+        else:
+            schema = self.schema
+        self._table.prepare(schema)
         self._known_us = self._table.read_clock(self.time)
-        self._is_prepared = True
-        return self.schema
+        self.schema, self._is_prepared = schema, True
+        return schema
 
     def _check(self, schema: pa.Schema) -> None:
         check_changes(self.name, schema, self.key)

@@ -37,12 +37,11 @@ from cepheid.execution.spark.run_failures import find_reason, read_java_text, te
 from cepheid.execution.spark.schemas import arrow_schema
 from cepheid.execution.spark.session import build_session
 from cepheid.execution.spark.sinks.attach import AttachedSink
-from cepheid.execution.spark.sinks.kinds import open_spark_sink
+from cepheid.execution.spark.sinks.kinds import open_spark_sink, show_spark_sink
 from cepheid.execution.spark.sinks.terminal import CONSOLE
 from cepheid.execution.spark.sources.kinds import open_stream
 from cepheid.execution.spark.sources.source import OpenStream
 from cepheid.language.parsing.written_text import dialect_of, plan_dialect
-from cepheid.lookups import Database
 from cepheid.settings import Settings
 
 PATIENCE_S = 30.0  # for a batch to end, before it is cut short
@@ -240,7 +239,7 @@ def _start_query(
     application: Application, query: ApplicationQuery, rows: DataFrame, options: RunOptions
 ) -> RunningQuery:
     text = query.sink or (LINES if options.as_json else CONSOLE)
-    sink = AttachedSink(open_spark_sink(text, query.name, application.path.parent), query.name, _show_sink(text))
+    sink = AttachedSink(open_spark_sink(text, query.name, application.path.parent), query.name, show_spark_sink(text))
     place = f"{find_checkpoint(application)}/queries/{query.name}"
     writer = sink.attach(rows.observe(ROWS, F.count(F.lit(1)).alias("count")))
     return RunningQuery(query.name, lambda: _start(writer, application, query.name, place, options), sink, place)
@@ -269,7 +268,3 @@ def _start(
         return writer.start()
     except PySparkException as problem:
         raise tell_failure(name, str(problem), options.log, checkpoint) from None
-
-
-def _show_sink(text: str) -> str:
-    return Database(text, "rows").address if text.startswith("postgres") else text.partition("?")[0]

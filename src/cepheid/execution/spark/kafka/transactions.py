@@ -25,6 +25,8 @@ WRITING = {
 }
 IDEMPOTENT = {"acks": "all", "enable.idempotence": True}
 
+Record = tuple[str | None, str | None]  # key and value; without a value, it takes back what was written of the key
+
 
 class BatchWriter:
     """One producer for the life of a query, or until it fails: then another one finds out what was written."""
@@ -38,8 +40,8 @@ class BatchWriter:
         self._producer.init_transactions(ASK_S)
         self._next = self._read_next()
 
-    def write(self, records: Iterable[tuple[str | None, str]], number: int) -> None:
-        """Keys and values of all records of a batch; nothing is written if they are there already."""
+    def write(self, records: Iterable[Record], number: int) -> None:
+        """All records of a batch; nothing is written if they are there already."""
         if number < self._next:
             return
         self._producer.begin_transaction()
@@ -60,7 +62,7 @@ class BatchWriter:
     def close(self) -> None:
         self._group.close()
 
-    def _produce(self, key: str | None, value: str) -> None:
+    def _produce(self, key: str | None, value: str | None) -> None:
         while True:
             try:
                 self._producer.produce(self._topic, value, key)

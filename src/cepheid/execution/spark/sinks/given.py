@@ -13,17 +13,15 @@ from cepheid.errors import InvalidInput
 from cepheid.execution.sinks.sink import is_sink
 from cepheid.execution.spark.sinks.batch_files import BatchFiles
 from cepheid.execution.spark.sinks.function import FunctionSink
-from cepheid.execution.spark.sinks.kinds import open_spark_sink
+from cepheid.execution.spark.sinks.kinds import open_spark_sink, show_spark_sink
 from cepheid.execution.spark.sinks.sink import BatchSink, FileSink
-from cepheid.lookups import Database
 
 
 def open_given_sink(given: Any, query: str) -> tuple[BatchSink, str]:
     """The sink, and what it is called in messages."""
     if isinstance(given, str | Path):
         opened = open_spark_sink(str(given), query, Path.cwd())
-        shown = Database(str(given), "rows").address if str(given).startswith("postgres") else str(given)
-        return BatchFiles(opened) if isinstance(opened, FileSink) else opened, shown
+        return BatchFiles(opened) if isinstance(opened, FileSink) else opened, show_spark_sink(str(given))
     if isinstance(given, list):
         return FunctionSink(lambda table, _: given.append(table)), "a list"
     if callable(given):
