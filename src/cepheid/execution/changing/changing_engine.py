@@ -10,6 +10,10 @@ retraction, or an event older than the present horizon, takes the engine back: t
 with the corrected log, and what comes out is compared with what was given out.  All corrections of a push are one such
 run.  A retraction of an event that is still held back only cancels it.
 
+A late event seldom touches more than a few rows.  Where it can be told which (reach.py), only these are computed again
+(local_correction.py), at a cost that does not depend on how much is kept; to go back is what is left where it cannot
+be told, or where most is touched anyway.
+
 How far the two horizons are apart is a matter of patience (`Patience`): without a bound the base is the beginning,
 and all events are kept; if what is waited for and what is corrected are the same, nothing is ever computed twice, and
 the base is the operator itself.  (To go back less far, keep more than one base: each is an operator and the place in
@@ -21,6 +25,7 @@ Where nothing is ever corrected, arrival decides their order, and they leave as 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -30,8 +35,11 @@ import pyarrow.compute as pc
 from cepheid.disorder.gate import Gate, sort_events
 from cepheid.disorder.lateness_watch import LatenessWatch
 from cepheid.event_time import BEGINNING, END, order_values
+from cepheid.execution.changing.change_log import ChangeLog
 from cepheid.execution.changing.change_rows import CARRIED, GONE, PLACE, ROW, Flags, Int64s, read_flags
 from cepheid.execution.changing.given_rows import GivenRows, OrderRows
+from cepheid.execution.changing.local_correction import LocalCorrection, Touched
+from cepheid.execution.changing.reach import find_reach
 from cepheid.execution.changing.row_identity import (
     EVENT,
     LATENESS,
@@ -41,6 +49,7 @@ from cepheid.execution.changing.row_identity import (
     name_events,
     with_identity,
 )
+from cepheid.execution.changing.scopes import Scopes
 from cepheid.execution.engine import MOST_AT_ONCE, make_operator, unite_schemas, unite_tables
 from cepheid.execution.operator import KeptEvents, Operator
 from cepheid.graph.node import EngineNode
@@ -108,12 +117,13 @@ class ChangingEngine:
         streams: list[int],
         reading: Reading,
         ties_by_arrival: bool = False,
+        goes_back: bool = False,
     ) -> None:
-        """ties_by_arrival: is the order of events of one time settled when they come?"""
+        """ties_by_arrival: is the order of events of one time settled when they come?  goes_back: whatever is
+        corrected, is all computed again?"""
         assert not (ties_by_arrival and patience.corrects), "what is corrected may come between them"
         self._lateness: list[Int64s] = []  # of the events that come next, by input
         self._learns = patience.waiting is not None and patience.waiting.rule == "recall"
-        self._nodes = [with_identity(node, self._learns) for node in nodes]
         self._order = nodes[0].order
         self._many = len(inputs) > 1
         self._patience = patience
@@ -130,7 +140,13 @@ class ChangingEngine:
         self.late: list[pa.Table] = []
         self._no_events = self.layout.empty_table()
         self._held = self._no_events
-        self._logged = [self._no_events]
+        self._log = ChangeLog(self.layout, self._sort)
+        reach = find_reach(nodes, self.layout) if patience.corrects and not reading.in_order and not goes_back else None
+        self._span_us = 0 if reach is None else reach.span_us
+        self._scopes = None if reach is None else Scopes(reach, self.layout)
+        self._nodes = [with_identity(node, self._learns) for node in nodes]
+        if self._scopes is not None:
+            self._nodes = [self._scopes.place_node(node) for node in self._nodes]
         self._live = self._make_operator()
         self._told = BEGINNING  # the horizon that the operator knows
         self._computed = BEGINNING  # the one that it knew before this push
@@ -140,26 +156,25 @@ class ChangingEngine:
         self._needed = 0  # events that were needed when we last looked
         self.given = [
             GivenRows(
-                RowIdentity(node, digest), self._cells(schema), reading.in_order, reading.order, not patience.corrects
+                RowIdentity(node, digest),
+                self._cells(schema),
+                reading.in_order,
+                reading.order,
+                not patience.corrects,
+                self._scopes,
+                self._span_us,
             )
             for node, digest, schema in zip(nodes, digests, self._live.schemas, strict=True)
         ]
+        self._local: LocalCorrection | None = None
+        if reach is not None and self._scopes is not None:
+            self._local = LocalCorrection(reach, self._scopes, self._log, self.given, self._find_order)
+        self._kept_base: KeptEvents | None = None
 
     @property
     def schemas(self) -> list[pa.Schema]:
         """Of the rows of each vertex."""
         return [given.schema for given in self.given]
-
-    @property
-    def _log(self) -> pa.Table:
-        """Events since the base, in order."""
-        if len(self._logged) > 1:
-            self._logged = [pa.concat_tables(self._logged).combine_chunks()]
-        return self._logged[0]
-
-    @_log.setter
-    def _log(self, events: pa.Table) -> None:
-        self._logged = [events]
 
     # --- time --------------------------------------------------------------------------------------------
     def measure(self, tables: list[pa.Table]) -> None:
@@ -210,13 +225,13 @@ class ChangingEngine:
     def push(self, tables: list[pa.Table], final: bool = False) -> list[pa.Table]:
         """Take in the changes of each input; give the changes of each vertex.  final: no more will come."""
         fresh, gone = self._accept(tables)
-        returns = self._cancel(fresh.filter(pa.array(gone))) if gone.any() else False
+        removed = self._cancel(fresh.filter(pa.array(gone))) if gone.any() else None
         inserts = fresh.filter(pa.array(~gone)) if gone.any() else fresh
         self._held = pa.concat_tables([self._held, inserts]) if len(inserts) else self._held
         self.gate.advance()
         if self._patience.is_bounded:
             self.bound.advance()
-        rows = self._advance(returns, END if final else self.gate.horizon, final)
+        rows = self._advance(removed, END if final else self.gate.horizon, final)
         if not final:
             self._settle()
             self._forget()
@@ -229,41 +244,50 @@ class ChangingEngine:
 
     def keep(self) -> KeptChanges:
         """A snapshot."""
-        base: KeptEvents | None = None
-        if not self._patience.corrects:
-            base = replace(self._live.keep(self._told), horizon=self._told)
-        elif self._base is not None:
-            base = replace(self._base.keep(self._base_horizon), horizon=self._base_horizon)
-        given = self.given
+        given = [each.keep() for each in self.given]
         return KeptChanges(
-            base,
-            self._log,
+            self._keep_base(),
+            self._log.events,
             self._held,
-            [each.rows for each in given],
-            [each.past for each in given],
-            [each.turn for each in given],
-            [each.last_place for each in given],
+            [rows for rows, _ in given],
+            [past for _, past in given],
+            [each.turn for each in self.given],
+            [each.last_place for each in self.given],
             self._told,
             self.bound.horizon,
             self._newest,
         )
 
+    def _keep_base(self) -> KeptEvents | None:
+        """Of the operator itself, where it is the base."""
+        if not self._patience.corrects:
+            return self._keep_operator(self._live, self._told)
+        if self._base is not None and self._kept_base is None:
+            self._kept_base = self._keep_operator(self._base, self._base_horizon)
+        return self._kept_base
+
+    def _keep_operator(self, operator: Operator, horizon: int) -> KeptEvents:
+        kept = replace(operator.keep(horizon), horizon=horizon)
+        return kept if self._scopes is None else replace(kept, table=kept.table.select(self.layout.names))
+
     def restore(self, kept: KeptChanges) -> None:
         """Go on from a snapshot."""
-        self._held, self._log, self._told, self._newest = kept.held, kept.log, kept.present, kept.newest
+        self._held, self._told, self._newest = kept.held, kept.present, kept.newest
+        self._log.events = kept.log
         self.gate.horizon, self.bound.horizon = kept.present, kept.settled
         if kept.base is not None:
             self._base_horizon = kept.base.horizon
             restored = self._rebuild(kept.base)
             if self._patience.corrects:
-                self._base = restored
+                self._base, self._kept_base = restored, None
             else:
                 self._live = restored
+        computed = [pa.schema(schema).empty_table() for schema in self._live.schemas]
         if self._patience.corrects:
             self._live = self._begin_again()
-            self._step_through(self._live, self._log, self._told, again=True)  # its rows were given out
+            computed = self._step_through(self._live, kept.log, self._told, again=True)  # these rows were given out
         for number, given in enumerate(self.given):
-            given.rows, given.past = kept.rows[number], kept.past[number]
+            given.restore(kept.rows[number], kept.past[number], computed[number])
             given.turn, given.last_place = kept.turns[number], kept.places[number]
         self._count_state()
 
@@ -295,13 +319,22 @@ class ChangingEngine:
             fresh, gone = fresh.filter(pa.array(~late)), gone[~late]
         return fresh, gone
 
-    def _cancel(self, retracted: pa.Table) -> bool:
-        """Take events out; was one of them released already?  Those that a new engine never saw are not there."""
+    def _cancel(self, retracted: pa.Table) -> Touched | None:
+        """Take events out; where were those that had been released?  Those that a new engine never saw are not there;
+        None: no one was."""
         self._held = self._without(self._held, retracted)
-        log = self._without(self._log, retracted)
-        returns = len(log) < len(self._log)
-        self._log = log
-        return returns
+        times, _ = order_values(retracted.column("_time"))
+        behind = retracted.filter(pa.array(times < self._told))
+        if not len(behind):
+            return None
+        if self._local is not None:
+            removed = self._local.remove(behind)
+        else:
+            events, before = self._log.events, len(self._log)
+            self._log.events = self._without(events, behind)
+            times = np.zeros(before - len(self._log), dtype=np.int64)
+            removed = Touched(times, times)
+        return removed if len(removed.times) else None
 
     def _without(self, events: pa.Table, retracted: pa.Table) -> pa.Table:
         if not len(events) or not len(retracted):
@@ -316,62 +349,136 @@ class ChangingEngine:
         return pc.binary_join_element_wise(events.column("_stream").cast(pa.string()).combine_chunks(), rows, ":")
 
     # --- the operator ------------------------------------------------------------------------------------
-    def _advance(self, returns: bool, horizon: int, final: bool) -> list[pa.Table]:
-        """Release what is due, and compute: onwards, or from the base on if something behind has changed."""
+    def _advance(self, removed: Touched | None, horizon: int, final: bool) -> list[pa.Table]:
+        """Release what is due, and compute: onwards, or again what something behind has changed."""
         times, _ = order_values(self._held.column("_time"))
         ready = times <= horizon if self.gate.ties_by_arrival else times < horizon
         released = self._held
         if ready.all():
             self._held = self._no_events
+        elif not ready.any():
+            released, times = self._no_events, times[:0]
         else:
             released, self._held = released.filter(pa.array(ready)), self._held.filter(pa.array(~ready))
             times = times[ready]
-        returns |= len(times) > 0 and int(times.min()) < self._told
+        is_behind = times < self._told
         self._computed = self._told
         self._told = self._told if final else max(self._told, horizon)
-        if not returns:
-            released = self._sort(released)
-            rows = self._finish(released) if final else self._step_through(self._live, released, self._told)
-            if self._patience.corrects and len(released):
-                self._logged.append(released)
-            elif len(released):
-                self._newest = max(self._newest, int(times.max()))
-            return [given.add(table) for given, table in zip(self.given, rows, strict=True)]
+        if removed is None and not is_behind.any():
+            return self._go_on(released, times, final)
+        behind, refused = released.filter(pa.array(is_behind)), self.counts.late
+        if self._local is not None and not final:
+            rows = self._correct(self._local, behind, removed)
+            if rows is not None:
+                self._learn_from(behind, rows, self.counts.late - refused)
+                ahead = ~is_behind
+                more = self._go_on(released.filter(pa.array(ahead)), times[ahead], final)
+                return [pa.concat_tables(parts) for parts in zip(rows, more, strict=True)]
         rows = self._compute_again(released, final)
         if self._patience.stays and not self._keeps_given(rows):
             rows = self._compute_again(self._find_harmless(released, final), final)
-        return [given.replace(table) for given, table in zip(self.given, rows, strict=True)]
+        changes = [given.replace(table) for given, table in zip(self.given, rows, strict=True)]
+        self._learn_from(behind, changes, self.counts.late - refused)
+        return changes
+
+    def _go_on(self, released: pa.Table, times: Int64s, final: bool) -> list[pa.Table]:
+        """The rows of events that come behind all others."""
+        if not len(released) and self._told == self._computed and not final:
+            return [given.schema.empty_table() for given in self.given]
+        released = self._sort(released)
+        rows = self._finish(released) if final else self._step_through(self._live, released, self._told)
+        if len(released):
+            if self._patience.corrects:
+                self._log.append(released, np.sort(times))
+            else:
+                self._newest = max(self._newest, int(times.max()))
+        return [given.add(self._leave_out_former(table)) for given, table in zip(self.given, rows, strict=True)]
+
+    def _leave_out_former(self, rows: pa.Table) -> pa.Table:
+        """Rows about what is no longer so are not given out."""
+        is_present = None if self._scopes is None else self._scopes.find_present(rows)
+        return rows if is_present is None or is_present.all() else rows.filter(pa.array(is_present))
+
+    # --- late events ---------------------------------------------------------------------------------------
+    def _correct(self, local: LocalCorrection, late: pa.Table, removed: Touched | None) -> list[pa.Table] | None:
+        """The changes by events that are older than what was computed; None: the engine must go back."""
+        times, _ = order_values(late.column("_time"))
+        touched = times if removed is None else np.concatenate([times, removed.times])
+        if int(touched.min()) - self._span_us < self._base_horizon:
+            return None  # their neighbours are not in the log any more
+        found = local.find(late, removed, self._computed, self._step_again)
+        if found is None:
+            return None
+        if self._patience.stays and found.takes_back:
+            late = self._find_harmless_here(local, late)
+            if not len(late):
+                return [given.schema.empty_table() for given in self.given]
+            found = local.find(late, removed, self._computed, self._step_again)
+            assert found is not None, "fewer events touch less"
+        changes = local.take(found)
+        if local.fed_again > len(self._log) + SPARE_EVENTS:
+            self._start_afresh(self._computed)
+        return changes
+
+    def _step_again(self, events: pa.Table) -> list[pa.Table]:
+        """Events under new epochs."""
+        times, _ = order_values(events.column("_time"))
+        return self._step_marked(self._live, events, times, self._computed, final=False)
+
+    def _find_harmless_here(self, local: LocalCorrection, late: pa.Table) -> pa.Table:
+        """As `_find_harmless`, without going back."""
+
+        def does_no_harm(part: pa.Table) -> bool:
+            found = local.find(part, None, self._computed, self._step_again)
+            return found is not None and not found.takes_back
+
+        return self._choose_harmless(late, late.slice(0, 0), does_no_harm)
+
+    def _start_afresh(self, horizon: int) -> None:
+        """The operator forgets what it knew of events in other epochs."""
+        self._live = self._begin_again()
+        self._step_through(self._live, self._log.events, horizon, again=True)  # its rows were given out
 
     def _compute_again(self, released: pa.Table, final: bool) -> list[pa.Table]:
         """All rows since the base, with these events besides those of the log."""
-        self._log = self._sort(pa.concat_tables([self._log, released])).combine_chunks()
+        self._log.events = self._sort(pa.concat_tables([self._log.events, released])).combine_chunks()
         self._live = self._begin_again()
         if final:
-            return self._finish(self._log, again=True)
-        return self._step_through(self._live, self._log, self._told, again=True)
+            return self._finish(self._log.events, again=True)
+        return self._step_through(self._live, self._log.events, self._told, again=True)
 
     def _keeps_given(self, rows: list[pa.Table]) -> bool:
         return all(given.keeps(table) for given, table in zip(self.given, rows, strict=True))
 
     def _find_harmless(self, released: pa.Table, final: bool) -> pa.Table:
         """Of events, some of which have come behind what was computed, those that change nothing that was given out;
-        the others are late.  Halves that do no harm are taken whole."""
-        log = self._without(self._log, released)
+        the others are late."""
+        log = self._without(self._log.events, released)
         times, _ = order_values(released.column("_time"))
         is_behind = times < self._computed
-        taken = released.filter(pa.array(~is_behind))
-        waiting = [released.filter(pa.array(is_behind))]
+
+        def does_no_harm(part: pa.Table) -> bool:
+            self._log.events = log
+            return self._keeps_given(self._compute_again(part, final))
+
+        ahead = released.filter(pa.array(~is_behind))
+        taken = self._choose_harmless(released.filter(pa.array(is_behind)), ahead, does_no_harm)
+        self._log.events = log
+        return taken
+
+    def _choose_harmless(self, late: pa.Table, taken: pa.Table, does_no_harm: Callable[[pa.Table], bool]) -> pa.Table:
+        """Halves that do no harm, together with what was taken so far, are taken whole."""
+        waiting = [late]
         while waiting:
             part = waiting.pop()
-            self._log = log
-            if self._keeps_given(self._compute_again(pa.concat_tables([taken, part]), final)):
-                taken = pa.concat_tables([taken, part])
+            together = pa.concat_tables([taken, part])
+            if does_no_harm(together):
+                taken = together
             elif len(part) == 1:
                 self.counts.late += 1
                 self.late.append(part)
             else:
                 waiting += [part.slice(len(part) // 2), part.slice(0, len(part) // 2)]
-        self._log = log
         return taken
 
     def _step_through(
@@ -379,35 +486,50 @@ class ChangingEngine:
     ) -> list[pa.Table]:
         """again: the events were counted before."""
         times, _ = order_values(events.column("_time"))
-        if len(events) <= MOST_AT_ONCE:
-            found = [operator.step(events, times, horizon, final)]
-        else:
-            found = []
-            operator.expect(len(events))
-            for begin in range(0, len(events), MOST_AT_ONCE):
-                piece, moments = events.slice(begin, MOST_AT_ONCE), times[begin : begin + MOST_AT_ONCE]
-                is_last = begin + MOST_AT_ONCE >= len(events)
-                found.append(operator.step(piece, moments, horizon if is_last else int(moments[-1]), final and is_last))
+        marked = events
+        if self._scopes is not None:
+            epochs = None if operator is not self._live else self._scopes.present_of(events)
+            marked = self._scopes.mark(events, epochs)
+        rows = self._step_marked(operator, marked, times, horizon, final)
         dropped = operator.take_dropped()
         if operator is self._live and not again:
             self.counts.dropped += dropped
-            self._learn(found)
+            self._learn(rows)
+        return rows
+
+    def _step_marked(
+        self, operator: Operator, events: pa.Table, times: Int64s, horizon: int, final: bool
+    ) -> list[pa.Table]:
+        if len(events) <= MOST_AT_ONCE:
+            return operator.step(events, times, horizon, final)
+        found = []
+        operator.expect(len(events))
+        for begin in range(0, len(events), MOST_AT_ONCE):
+            piece, moments = events.slice(begin, MOST_AT_ONCE), times[begin : begin + MOST_AT_ONCE]
+            is_last = begin + MOST_AT_ONCE >= len(events)
+            found.append(operator.step(piece, moments, horizon if is_last else int(moments[-1]), final and is_last))
         return [pa.concat_tables(tables) for tables in zip(*found, strict=True)]
 
-    def _learn(self, found: list[list[pa.Table]]) -> None:
+    def _learn(self, rows: list[pa.Table]) -> None:
         """What rows needed that come out for the first time."""
         if self.watch is None or not self._learns or self.watch.moment <= BEGINNING:
             return
-        for table in (each for tables in found for each in tables if len(each)):
-            needs = find_needs(table)
+        for needs in (find_needs(table) for table in rows if len(table)):
             if needs is not None:
                 self.watch.learn(needs)
+
+    def _learn_from(self, behind: pa.Table, changes: list[pa.Table], refused: int) -> None:
+        """Rows that were corrected, and those that could not be, needed the events that came too late for them."""
+        if self.watch is None or not self._learns or not len(behind):
+            return
+        gone = sum(int(read_flags(table.column(GONE)).sum()) for table in changes)
+        wrong = refused + max(gone, min(sum(map(len, changes)) - gone, len(behind)))
+        self.watch.learn(np.resize(behind.column(LATENESS).to_numpy(), wrong))
 
     def _finish(self, events: pa.Table, again: bool = False) -> list[pa.Table]:
         """What is left: all that events settle, then what the end of the input settles."""
         times, _ = order_values(events.column("_time"))
-        known, _ = order_values(self._log.column("_time"))
-        newest = max([self._newest, *times[-1:].tolist(), *known[-1:].tolist()])
+        newest = max([self._newest, self._log.newest, *times[-1:].tolist()])
         rows = self._step_through(self._live, events, max(self._told, newest + 1), again=again)
         rest = self._step_through(self._live, self._no_events, END, final=True)
         return [mark_finish(*parts, newest) for parts in zip(rows, rest, strict=True)]
@@ -421,28 +543,33 @@ class ChangingEngine:
             return
         if self._base is None:
             return
-        times, _ = order_values(self._log.column("_time"))
-        horizon = min(self.bound.horizon, self._told)
-        count = int(np.searchsorted(times, horizon))
-        if horizon <= self._base_horizon or 2 * count < len(times):
+        horizon = min(self.bound.horizon - self._span_us, self._told)  # late events ask for events before them
+        if horizon <= self._base_horizon or not self._log.has_half_before(horizon):
             return
-        rows = self._step_through(self._base, self._log.slice(0, count), horizon, again=True)
-        self._log = self._log.slice(count).combine_chunks()
-        self._base_horizon = horizon
+        events = self._log.events
+        times, _ = order_values(events.column("_time"))
+        count = int(np.searchsorted(times, horizon))
+        rows = self._step_through(self._base, events.slice(0, count), horizon, again=True)
+        self._log.events = events.slice(count).combine_chunks()
+        self._base_horizon, self._kept_base = horizon, None
         self._newest = max([self._newest, *times[:count][-1:].tolist()])
         for given, table in zip(self.given, rows, strict=True):
             given.settle(table, self.settled_floor())
 
     def _begin_again(self) -> Operator:
         """The operator as it was at the base."""
-        if self._base is None:
-            return self._make_operator()
-        return self._rebuild(replace(self._base.keep(self._base_horizon), horizon=self._base_horizon))
+        if self._scopes is not None and self._local is not None:
+            self._scopes.forget()
+            self._local.fed_again = 0
+        kept = self._keep_base() if self._base is not None else None
+        return self._make_operator() if kept is None else self._rebuild(kept)
 
     def _rebuild(self, kept: KeptEvents) -> Operator:
         times, _ = order_values(kept.table.column("_time"))
         order = sort_events(times, self._ties(kept.table))
         operator = self._make_operator()
+        if self._scopes is not None:
+            kept = replace(kept, table=self._scopes.mark(kept.table))
         operator.replay(kept, times if order is None else times[order], order)
         return operator
 
@@ -454,19 +581,22 @@ class ChangingEngine:
             return
         self._needed = operator.count_needed(horizon)
         if operator.count_kept() > 2 * self._needed + SPARE_EVENTS:
-            rebuilt = self._rebuild(replace(operator.keep(horizon), horizon=horizon))
+            rebuilt = self._rebuild(self._keep_operator(operator, horizon))
             if self._patience.corrects:
-                self._base, self._live = rebuilt, self._begin_again()
-                self._step_through(self._live, self._log, self._told, again=True)  # its rows were given out
+                self._base, self._kept_base = rebuilt, None
+                self._start_afresh(self._told)
             else:
                 self._live = rebuilt
 
     def _sort(self, events: pa.Table) -> pa.Table:
-        if len(events) < 2:
-            return events
-        times, _ = order_values(events.column("_time"))
-        order = sort_events(times, self._ties(events))
+        order = self._find_order(events)
         return events if order is None else events.take(pa.array(order))
+
+    def _find_order(self, events: pa.Table) -> Int64s | None:
+        if len(events) < 2:
+            return None
+        times, _ = order_values(events.column("_time"))
+        return sort_events(times, self._ties(events))
 
     def _ties(self, events: pa.Table) -> list[Int64s]:
         """What decides between events of one time; in the end, their places."""
@@ -480,7 +610,8 @@ class ChangingEngine:
         return self._patience.corrects and self._patience.bound_us is not None
 
     def _make_operator(self) -> Operator:
-        return make_operator(self._nodes, self.layout, self._many, "compiled")
+        layout = self.layout if self._scopes is None else self._scopes.layout
+        return make_operator(self._nodes, layout, self._many, "compiled")
 
     @staticmethod
     def _cells(schema: pa.Schema) -> pa.Schema:
@@ -488,7 +619,7 @@ class ChangingEngine:
 
     def _count_state(self) -> None:
         self.counts.held = len(self._held)
-        self.counts.kept = sum(map(len, self._logged)) if self._patience.corrects else self._live.count_kept()
+        self.counts.kept = len(self._log) if self._patience.corrects else self._live.count_kept()
 
 
 def _event_schema(schema: pa.Schema, learns: bool) -> pa.Schema:

@@ -12,11 +12,15 @@ row, and nobody has to remember rows that are gone.
 
 Where another engine reads the rows in order, each has a *place*: a number between those of its neighbours, with room
 for rows that come between them later.
+
+Where late events have a reach, only the rows that they touch are compared: those of their scopes, in some spans of time
+(shelf.py).  What their values are as one number is found out when they are compared, which most never are.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -24,46 +28,82 @@ import pyarrow.compute as pc
 
 from cepheid.execution.changing.change_rows import PLACE, ROW, VERSION, Flags, Int64s, carry, with_carried
 from cepheid.execution.changing.row_identity import RowIdentity
+from cepheid.execution.changing.scopes import Scopes
+from cepheid.execution.changing.shelf import Shelf
+from cepheid.execution.changing.spans import Spans
 
 GAP = 1 << 24  # between the places of two rows that follow one another
 VALUES = "_change.values"
-_OWN = pa.schema([(ROW, pa.string()), (VALUES, pa.int64()), (VERSION, pa.int64()), (PLACE, pa.int64())])
+_SCOPE, _AT = "_change.scope", "_change.at"
+_KEPT = pa.schema([(ROW, pa.string()), (VALUES, pa.int64()), (VERSION, pa.int64()), (PLACE, pa.int64())])
+_OWN = pa.schema(
+    [(ROW, pa.string()), (VERSION, pa.int64()), (PLACE, pa.int64()), (_SCOPE, pa.int64()), (_AT, pa.int64())]
+)
 _NOWHERE = np.iinfo(np.int64).min
 
 OrderRows = Callable[[pa.Table], list[Int64s]]
+Places = tuple[Int64s, Int64s]
+"""Of rows: whose they are, and when."""
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """gone: int64[n], numbers of rows on the shelf, and lost, those rows; fresh: rows that are new."""
+
+    gone: Int64s
+    lost: pa.Table
+    fresh: pa.Table
 
 
 class GivenRows:
     """in_order: is it read in order?  order: what orders the rows, the first thing first; None: as they come out."""
 
     def __init__(
-        self, identity: RowIdentity, cells: pa.Schema, in_order: bool, order: OrderRows | None, forgets: bool
+        self,
+        identity: RowIdentity,
+        cells: pa.Schema,
+        in_order: bool,
+        order: OrderRows | None,
+        forgets: bool,
+        scopes: Scopes | None = None,
+        stretch_us: int = 0,
     ) -> None:
-        """cells: of the rows, without those of their identity; forgets: rows never change once they are given out."""
+        """cells: of the rows, without those of their identity; forgets: rows never change once they are given out;
+        scopes, stretch_us: by which the rows that a late event touches are found, if they can be."""
         self._identity = identity
-        self._cells = cells
         self._in_order, self._order, self._forgets = in_order, order if in_order else None, forgets
+        self._scopes, self._stretch_us = scopes, stretch_us
         self.schema = with_carried(pa.schema([cells.field(name) for name in identity.cells]))
+        self.kept_schema = pa.schema([*cells, *_KEPT])
+        self._cells = cells.names
         self.turn = 0  # corrections so far
         self.last_place = 0
-        self._tables = [pa.schema([*cells, *_OWN]).empty_table()]
-        self.past = self._tables[0]  # rows that no longer change, where others may still come before them
+        self._no_rows = pa.schema([*cells, *_OWN]).empty_table()
+        self._nothing = self.schema.empty_table()
+        self._tables = [self._no_rows]
+        self._shelf: Shelf | None = None
+        self._whole: pa.Table | None = None  # all rows, if they have been put together
+        self._past = self._no_rows  # rows that no longer change, where others may still come before them
+        self._kept: pa.Table | None = None
 
     @property
     def rows(self) -> pa.Table:
         """All that may still change."""
-        if len(self._tables) > 1:
-            self._tables = [pa.concat_tables(self._tables).combine_chunks()]
-        return self._tables[0]
+        if self._whole is None:
+            parts = self._tables if self._shelf is None else [self._shelf.take_all(), *self._tables]
+            self._whole = pa.concat_tables(parts).combine_chunks()
+            if self._shelf is None:
+                self._tables = [self._whole]
+        return self._whole
 
     @rows.setter
     def rows(self, table: pa.Table) -> None:
-        self._tables = [table]
+        self._tables, self._shelf, self._whole, self._kept = [table], None, table, None
 
     def add(self, rows: pa.Table) -> pa.Table:
         """Rows that come out after those that were given out."""
         if not len(rows):
-            return self.schema.empty_table()
+            return self._nothing
         fresh = self._describe(rows)
         if self._order is not None:
             return self._correct(pa.concat_tables([self.rows, fresh]))
@@ -72,7 +112,7 @@ class GivenRows:
             self.last_place = int(places[-1])
             fresh = _set_column(fresh, PLACE, places)
         if not self._forgets:
-            self._tables.append(fresh)
+            self._append(fresh)
         return self._write(fresh, gone=False)
 
     def replace(self, rows: pa.Table) -> pa.Table:
@@ -81,16 +121,16 @@ class GivenRows:
 
     def keeps(self, rows: pa.Table) -> bool:
         """Are all rows that were given out among these, as they are?"""
-        _, ids, values = self._identity.tell(rows)
+        shown, ids = self._identity.tell(rows)
         found = pc.index_in(self.rows.column(ROW), value_set=ids)
         if found.null_count:
             return False
-        return bool((values[found.to_numpy()] == self.rows.column(VALUES).to_numpy()).all())
+        return bool((self._hash_values(shown)[found.to_numpy()] == self._hash_values(self.rows)).all())
 
     def settle(self, rows: pa.Table, floor: int) -> None:
         """These are among the rows and no longer change; rows to come are about nothing older than `floor`."""
         if len(rows):
-            _, ids, _ = self._identity.tell(rows)
+            _, ids = self._identity.tell(rows)
             is_settled = pc.is_in(self.rows.column(ROW), value_set=ids)
             self._leave(self.rows.filter(is_settled), floor)
             self.rows = self.rows.filter(pc.invert(is_settled))
@@ -98,27 +138,110 @@ class GivenRows:
     def settle_all(self, floor: int) -> None:
         if self._order is not None:
             self._leave(self.rows, floor)
-        self.rows = self.rows.slice(0, 0)
+        if self._tables != [self._no_rows]:
+            self.rows = self._no_rows
 
     def show(self) -> pa.Table:
         """The rows that may still change, as they were given out."""
         return self._write(self.rows, gone=False)
 
+    # --- a few rows, found by where they are ---------------------------------------------------------------
+    def compare(self, rows: pa.Table, places: Places, spans: Spans) -> Difference:
+        """rows: all those that there are in these spans, as they were computed anew; places: theirs."""
+        shelf = self._shelve()
+        numbers = np.sort(shelf.find(spans))  # as they came
+        if not len(numbers) and not len(rows):
+            return Difference(numbers, self._no_rows, self._no_rows)
+        given, fresh = shelf.take(numbers), self._describe(rows, places)
+        same, before = self._find_same(fresh, given)
+        stays = np.zeros(len(given), dtype=np.bool_)
+        stays[before[same]] = True
+        gone = pa.array(~stays)
+        return Difference(numbers[~stays], given.filter(gone), fresh.filter(pa.array(~same)))
+
+    def take(self, difference: Difference) -> pa.Table:
+        """So it is from now on: what is no longer so, and what is new."""
+        lost, fresh = difference.lost, difference.fresh
+        if not len(lost) and not len(fresh):
+            return self._nothing
+        if len(lost):
+            self.turn += 1
+            self._shelve().remove(difference.gone)
+            self._whole = self._kept = None
+        fresh = _set_column(fresh, VERSION, np.full(len(fresh), 2 * self.turn + 1))
+        self._append(fresh)
+        return pa.concat_tables([self._write(lost, gone=True), self._write(fresh, gone=False)])
+
+    # --- snapshots ---------------------------------------------------------------------------------------
+    def keep(self) -> tuple[pa.Table, pa.Table]:
+        """The rows that may still change, and those that others may come before."""
+        if self._kept is None:
+            self._kept = self._keep(self.rows)
+        return self._kept, self._keep(self._past)
+
+    def restore(self, rows: pa.Table, past: pa.Table, computed: pa.Table) -> None:
+        """Go on from there.  computed: these rows, as they were computed anew."""
+        self._past = self._read(past)
+        found = self._read(rows)
+        if self._scopes is not None and len(found):
+            _, ids = self._identity.tell(computed)
+            places = pc.index_in(found.column(ROW), value_set=ids).to_numpy()
+            for name, values in zip((_SCOPE, _AT), self._scopes.of_rows(computed), strict=True):
+                found = _set_column(found, name, values[places])
+        self.rows = found
+
+    def _keep(self, rows: pa.Table) -> pa.Table:
+        values = rows.append_column(VALUES, pa.array(self._hash_values(rows)))
+        return values.select(self.kept_schema.names)
+
+    def _read(self, kept: pa.Table) -> pa.Table:
+        unknown = pa.array(np.zeros(len(kept), dtype=np.int64))
+        columns = [kept.column(name) if name in kept.column_names else unknown for name in self._no_rows.column_names]
+        return pa.Table.from_arrays(columns, schema=self._no_rows.schema)
+
     # --- inside ------------------------------------------------------------------------------------------
-    def _describe(self, rows: pa.Table) -> pa.Table:
-        shown, ids, values = self._identity.tell(rows)
+    def _append(self, fresh: pa.Table) -> None:
+        if len(fresh):
+            self._tables.append(fresh)
+            self._whole = self._kept = None
+
+    def _shelve(self) -> Shelf:
+        """The shelf, with all rows on it."""
+        if self._shelf is None:
+            self._shelf = Shelf(self._no_rows.schema, self._stretch_us)
+        fresh = [table for table in self._tables if len(table)]
+        if fresh:
+            rows = pa.concat_tables(fresh).combine_chunks()
+            self._shelf.append(rows, rows.column(_SCOPE).to_numpy(), rows.column(_AT).to_numpy())
+        self._tables = []
+        return self._shelf
+
+    def _describe(self, rows: pa.Table, places: Places | None = None) -> pa.Table:
+        shown, ids = self._identity.tell(rows)
         count = len(rows)
-        own = [ids, pa.array(values), pa.array(np.full(count, 2 * self.turn + 1)), pa.array(np.full(count, _NOWHERE))]
-        columns = [shown.column(name) for name in self._cells.names]
-        return pa.Table.from_arrays([*columns, *own], schema=self._tables[0].schema)
+        if places is None and self._scopes is not None:
+            places = self._scopes.of_rows(rows)
+        unknown = np.zeros(count, dtype=np.int64)
+        numbers = (np.full(count, 2 * self.turn + 1), np.full(count, _NOWHERE), *(places or (unknown, unknown)))
+        columns = [shown.column(name) for name in self._cells]
+        return pa.Table.from_arrays([*columns, ids, *map(pa.array, numbers)], schema=self._no_rows.schema)
+
+    def _hash_values(self, rows: pa.Table) -> Int64s:
+        return self._identity.hash_values(rows)
+
+    def _find_same(self, fresh: pa.Table, given: pa.Table) -> tuple[Flags, Int64s]:
+        """bool[fresh]: was the row given out as it is; int64[fresh]: where it was among those given out, -1 if not."""
+        found = pc.index_in(fresh.column(ROW), value_set=given.column(ROW))
+        before = pc.fill_null(found, -1).to_numpy().astype(np.int64)
+        same = before >= 0
+        if same.any():
+            same[same] = self._hash_values(fresh)[same] == self._hash_values(given)[before[same]]
+        return same, before
 
     def _correct(self, fresh: pa.Table) -> pa.Table:
         """fresh: all rows that may change, in order, some of them without a place."""
         given = self.rows
-        found = pc.index_in(fresh.column(ROW), value_set=given.column(ROW))
-        before = pc.fill_null(found, -1).to_numpy().astype(np.int64)  # where each was among those given out
-        same = before >= 0
-        same[same] = fresh.column(VALUES).to_numpy()[same] == given.column(VALUES).to_numpy()[before[same]]
+        same, before = self._find_same(fresh, given)
         places = np.full(len(fresh), _NOWHERE)
         if self._in_order:
             places[same] = given.column(PLACE).to_numpy()[before[same]]
@@ -143,8 +266,8 @@ class GivenRows:
         order = np.arange(len(fresh))
         everyone = order
         if self._order is not None:
-            past = self.past.column(PLACE).to_numpy()
-            keys = self._order(pa.concat_tables([self.past, fresh]))
+            past = self._past.column(PLACE).to_numpy()
+            keys = self._order(pa.concat_tables([self._past, fresh]))
             everyone = np.lexsort(keys[::-1])
             known = np.concatenate([past, places])
             order = everyone[everyone >= len(past)] - len(past)
@@ -158,8 +281,8 @@ class GivenRows:
 
     def _leave(self, rows: pa.Table, floor: int) -> None:
         if self._order is not None:
-            past = pa.concat_tables([self.past, rows])
-            self.past = past.filter(pa.array(self._order(past)[0] >= floor))
+            past = pa.concat_tables([self._past, rows])
+            self._past = past.filter(pa.array(self._order(past)[0] >= floor))
 
     def _write(self, rows: pa.Table, gone: bool) -> pa.Table:
         versions = rows.column(VERSION).to_numpy()

@@ -130,14 +130,17 @@ class RowIdentity:
         self._moments = [f"{_ID}key{number}" for number in range(node.keys)] + [MOMENT]
         self.cells = [name for name in node.cell_names() if not name.startswith("_place.")]  # those of row_queue.py
 
-    def tell(self, rows: pa.Table) -> tuple[pa.Table, pa.Array, Int64s]:
-        """The rows without what only ids need; their ids; int64[n]: their values as one number, to compare by."""
+    def tell(self, rows: pa.Table) -> tuple[pa.Table, pa.Array]:
+        """The rows without what only ids need, and their ids."""
         rows = self._settle_evaluations(rows)
         about = [rows.column(name) for name in self._about]
         high, low = (_mark_last(rows, hash_rows(about, len(rows), seed)) for seed in self._seeds)
         shown = rows.select([name for name in rows.column_names if not name.startswith(_ID)])
-        cells = [shown.column(name) for name in self.cells]
-        return shown, write_ids(*tell_apart(high, low)), hash_rows(cells, len(rows), _SEEDS[0]).view(np.int64)
+        return shown, write_ids(*tell_apart(high, low))
+
+    def hash_values(self, shown: pa.Table) -> Int64s:
+        """int64[n]: the values of rows as one number, to compare by."""
+        return hash_rows([shown.column(name) for name in self.cells], len(shown), _SEEDS[0]).view(np.int64)
 
     def _settle_evaluations(self, rows: pa.Table) -> pa.Table:
         """Evaluations are numbered from the first event on, so that one event more or less changes all numbers after

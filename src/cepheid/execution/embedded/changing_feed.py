@@ -240,7 +240,7 @@ class ChangingFeed:
 
     def _fit_rows(self, place: int, rows: pa.Table, stored: Mapping[str, str]) -> pa.Table:
         """Stored rows under the names that cells have now; two cells may mean the same."""
-        wanted = self.engine.given[place].rows.schema
+        wanted = self.engine.given[place].kept_schema
         now, found = self._cells[place], []
         for name in wanted.names:
             known = name

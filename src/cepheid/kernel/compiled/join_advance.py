@@ -203,13 +203,14 @@ def advance(
                         continue
                     count = 0
                     by_partition, reach, bound = kinds[program, j] == PARTITIONED, reaches[program, j], gone[program, j]
+                    by_time = kinds[program, j] == TIME
                     for place in range(gathered_counts[j] - 1, -1, -1):
                         partner = gathered[j, place]
                         if by_partition:
                             if tallies[parts[partner], j] - ordinals[partner] > reach:
                                 continue
-                        elif partner <= bound:
-                            continue
+                        elif partner <= bound or (by_time and times[partner] < times[event] - reach):
+                            continue  # by its time: a new key may come with events that are behind those of others
                         chosen[j, count] = partner
                         count += 1
                     chosen_counts[j] = count

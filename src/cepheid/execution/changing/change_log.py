@@ -1,0 +1,133 @@
+"""The events that an engine may still have to look at again: in order, and found by scope and time.
+
+events in order ─▶ [ tables, one behind another ]     all there is, as long as nothing comes late
+                                │ the first late event
+                                ▼
+late ones ──────────────▶ [ shelf ] ─▶ the events of some scopes in some spans;  all of them in order, when asked
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable
+
+import numpy as np
+import pyarrow as pa
+
+from cepheid.event_time import BEGINNING, order_values
+from cepheid.execution.changing.change_rows import Int64s
+from cepheid.execution.changing.row_hash import hash_rows
+from cepheid.execution.changing.row_identity import EVENT
+from cepheid.execution.changing.scopes import Scopes
+from cepheid.execution.changing.shelf import Shelf
+from cepheid.execution.changing.spans import Spans
+
+Sort = Callable[[pa.Table], pa.Table]
+
+
+class ChangeLog:
+    def __init__(self, layout: pa.Schema, sort: Sort) -> None:
+        self._layout, self._sort = layout, sort
+        self._tables: list[pa.Table] = []  # in order, and behind all others
+        self._shelf: Shelf | None = None
+        self._whole: pa.Table | None = layout.empty_table()  # all of it in order, if that is known
+        self._count = 0
+        self._times: list[Int64s] = []  # of the events that came in order, table by table
+        self._newest: list[int] = []  # of each of these tables
+        self.newest = BEGINNING  # time of the last event
+
+    def __len__(self) -> int:
+        return self._count
+
+    @property
+    def events(self) -> pa.Table:
+        """All of them, in order."""
+        if self._whole is None:
+            parts = [self._layout.empty_table(), *self._tables]
+            if self._shelf is not None:
+                parts.insert(1, self._shelf.take_all())
+            whole = pa.concat_tables(parts).combine_chunks()
+            self._whole = whole if self._shelf is None else self._sort(whole)
+            if self._shelf is None:
+                self._tables = [self._whole]
+        return self._whole
+
+    @events.setter
+    def events(self, events: pa.Table) -> None:
+        self._tables, self._shelf, self._whole = [events], None, events
+        self._count, self.newest = len(events), BEGINNING
+        self._times, self._newest = [], []
+        if len(events):
+            self._note(order_values(events.column("_time"))[0])
+
+    def append(self, events: pa.Table, times: Int64s) -> None:
+        """Events in order, behind all others."""
+        self._tables.append(events)
+        self._whole = None
+        self._count += len(events)
+        self._note(times)
+
+    def has_half_before(self, time: int) -> bool:
+        """Are at least half of the events older?  Late ones are not counted."""
+        first = bisect_left(self._newest, time)
+        count = sum(map(len, self._times[:first]))
+        if first < len(self._times):
+            count += int(np.searchsorted(self._times[first], time))
+        return 0 < self._count <= 2 * count
+
+    def _note(self, times: Int64s) -> None:
+        self.newest = int(times[-1])
+        self._times.append(times)
+        self._newest.append(self.newest)
+
+    # --- by scope and time -------------------------------------------------------------------------------
+    def find(self, spans: Spans, scopes: Scopes, stretch_us: int) -> Int64s:
+        """int64[n]: numbers of the events in these spans."""
+        return self._shelve(scopes, stretch_us).find(spans)
+
+    def take(self, numbers: Int64s) -> tuple[pa.Table, Int64s]:
+        """Some of the events, and their scopes."""
+        assert self._shelf is not None, "numbers are those of the shelf"
+        return self._shelf.take(numbers), self._shelf.where(numbers)[0]
+
+    def insert(self, events: pa.Table, whose: Int64s, times: Int64s) -> None:
+        """Events that come late."""
+        assert self._shelf is not None, "their neighbours have been looked up"
+        self._shelf.append(events, whose, times)
+        self._whole = None
+        self._count += len(events)
+
+    def remove(self, retracted: pa.Table, scopes: Scopes, stretch_us: int) -> tuple[Int64s, Int64s]:
+        """Take events out, as far as they are there: int64[n] each, their scopes and times."""
+        shelf = self._shelve(scopes, stretch_us)
+        whose, (times, _) = scopes.of_events(retracted), order_values(retracted.column("_time"))
+        numbers = shelf.find(Spans.unite(whose, times, times + 1))
+        known = _tell(pa.table({name: shelf.read(name, numbers) for name in _list_names(self._layout)}))
+        wanted = _tell(retracted.select(_list_names(self._layout)))
+        gone = numbers[np.isin(known, wanted)]
+        shelf.remove(gone)
+        self._whole = None
+        self._count -= len(gone)
+        is_gone = np.isin(wanted, known)
+        return whose[is_gone], times[is_gone]
+
+    def _shelve(self, scopes: Scopes, stretch_us: int) -> Shelf:
+        if self._shelf is None:
+            self._shelf = Shelf(self._layout, stretch_us)
+        fresh = [table for table in self._tables if len(table)]
+        if fresh:
+            events = pa.concat_tables(fresh).combine_chunks()
+            times, _ = order_values(events.column("_time"))
+            self._shelf.append(events, scopes.of_events(events), times)
+        self._tables = []
+        return self._shelf
+
+
+def _list_names(layout: pa.Schema) -> list[str]:
+    return [name for name in (EVENT, "_stream") if name in layout.names]
+
+
+def _tell(events: pa.Table) -> Int64s:
+    """int64[n]: who each event is; one stream may be there twice, as two inputs."""
+    told = hash_rows([*events.columns], len(events), 0)
+    return told.view(np.int64)

@@ -1,0 +1,101 @@
+"""How far an event reaches: which rows of an engine it can touch, so that only those are looked at again.
+
+                 back_us          fore_us
+    ──[──────────────────── a ──────────────]──▶ time      a row *at* a is about events in there and in its scope only
+    ──[──────── t ───────────────────]─────────▶           so an event at t touches rows at t - fore_us .. t + back_us
+        fore_us          back_us
+
+    SEQ ... WITHIN w                    at its first event            w behind it, and w before it if it is an absence
+    sliding window of w, for each event  at the event                 w before it
+    tumbling, hopping windows of w       at the end of the window     w before it
+    windows that are joined              at the event that arrives    the longest window before it
+
+The *scope* is what else confines it: columns that all events of a row agree on.  Where rows depend on more than that
+(CONSUME MATCHED, counting windows, sessions, no WITHIN), there is no reach, and an engine goes back as a whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence as List
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from cepheid.graph.node import EngineNode
+from cepheid.graph.operators import Sequence, WindowAggregate, WindowJoin
+from cepheid.kernel.pattern import Absent
+
+MOST_SHARE = 3  # of the events that are kept; if more of them are touched, going back is no dearer
+ALWAYS_LITTLE = 4096  # events that are no work
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """scope: columns of the layout; at: what tells when a row is, in the words of the vertex (scoped_nodes.py)."""
+
+    back_us: int
+    fore_us: int
+    scope: tuple[str, ...]
+
+    @property
+    def span_us(self) -> int:
+        """How far an event may be from another one with which it is in a row, or decides about one."""
+        return self.back_us + self.fore_us
+
+
+def find_reach(nodes: List[EngineNode], layout: pa.Schema) -> Reach | None:
+    """For vertices that share an engine; None: an event may touch anything."""
+    found = [_find_reach(node, nodes) for node in nodes]
+    known = [reach for reach in found if reach is not None]
+    if len(known) < len(found) or len({reach.scope for reach in known}) > 1:
+        return None
+    if any(pa.types.is_floating(layout.field(column).type) for column in known[0].scope):
+        return None  # there are two zeros: what a row shows of its group is the one that came first, from the base on
+    return Reach(max(reach.back_us for reach in known), max(reach.fore_us for reach in known), known[0].scope)
+
+
+def pays_alone(touched: int, kept: int) -> bool:
+    """Is it cheaper to look at these events again than to go back and look at all?"""
+    return touched <= ALWAYS_LITTLE or MOST_SHARE * touched <= kept
+
+
+def _find_reach(node: EngineNode, nodes: List[EngineNode]) -> Reach | None:
+    keys = tuple(f"_key{number}" for number in range(node.keys))
+    match node:
+        case Sequence(program=program):
+            depends = program.consume or program.limit is not None or program.strategy == "strict"
+            if program.within is None or program.flow is not None or depends or node.predicates:
+                return None
+            back = program.within if isinstance(program.items[0], Absent) else 0
+            return Reach(back, program.within, keys)
+        case WindowAggregate():
+            return _reach_of_window(node, keys, nodes)
+        case WindowJoin(program=program):
+            sizes = [window.size for window in program.inputs]
+            if program.emits_leavers or any(window.kind != "time" for window in program.inputs) or None in sizes:
+                return None
+            return Reach(max(size for size in sizes if size is not None), 0, keys)
+    return None
+
+
+def _reach_of_window(node: WindowAggregate, keys: tuple[str, ...], nodes: List[EngineNode]) -> Reach | None:
+    program = node.program
+    window, when = program.window, program.evaluation.when
+    is_hopping = window.slide is not None and when == "close"
+    is_sliding = window.is_sliding and when == "event"
+    is_numbered = any(cell.kind == "evaluation" for cell in node.cells)
+    if window.kind != "time" or window.size is None or program.shows != "concerned" or is_numbered:
+        return None
+    if not is_hopping and not is_sliding:
+        return None
+    groups = min(each.groups for each in nodes if isinstance(each, WindowAggregate))
+    if all(isinstance(each, WindowAggregate) and are_groups_apart(each, groups) for each in nodes):
+        return Reach(window.size, 0, (*keys, *(f"_group{number}" for number in range(groups))))
+    return Reach(window.size, 0, keys)
+
+
+def are_groups_apart(node: WindowAggregate, groups: int) -> bool:
+    """Is what a row of a group says the same, whatever events of other groups there are?"""
+    arranged = node.arrangement.order or node.arrangement.limit is not None or node.arrangement.offset
+    ranked = any(cell.kind == "rank" for cell in node.cells)
+    return node.groups == groups and not node.program.members and not arranged and not ranked
