@@ -39,7 +39,7 @@ from cepheid.execution.changing.change_log import ChangeLog
 from cepheid.execution.changing.change_rows import CARRIED, GONE, PLACE, ROW, Flags, Int64s, read_flags
 from cepheid.execution.changing.given_rows import GivenRows, OrderRows
 from cepheid.execution.changing.local_correction import LocalCorrection, Touched
-from cepheid.execution.changing.reach import find_reach
+from cepheid.execution.changing.reach import Reach, find_reach
 from cepheid.execution.changing.row_identity import (
     EVENT,
     LATENESS,
@@ -91,7 +91,8 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class KeptChanges:
-    """All that an engine knows.  base: None if nothing is settled; log, held: events; rows, past: of each vertex."""
+    """All that an engine knows.  base: None if nothing is settled; log, held: events; rows, past: of each vertex;
+    scope: the columns by which the base tells whose events are (reach.py), None: it does not."""
 
     base: KeptEvents | None
     log: pa.Table
@@ -103,6 +104,7 @@ class KeptChanges:
     present: int
     settled: int
     newest: int
+    scope: tuple[str, ...] | None = None
 
 
 class ChangingEngine:
@@ -117,10 +119,8 @@ class ChangingEngine:
         streams: list[int],
         reading: Reading,
         ties_by_arrival: bool = False,
-        goes_back: bool = False,
     ) -> None:
-        """ties_by_arrival: is the order of events of one time settled when they come?  goes_back: whatever is
-        corrected, is all computed again?"""
+        """ties_by_arrival: is the order of events of one time settled when they come?"""
         assert not (ties_by_arrival and patience.corrects), "what is corrected may come between them"
         self._lateness: list[Int64s] = []  # of the events that come next, by input
         self._learns = patience.waiting is not None and patience.waiting.rule == "recall"
@@ -141,35 +141,34 @@ class ChangingEngine:
         self._no_events = self.layout.empty_table()
         self._held = self._no_events
         self._log = ChangeLog(self.layout, self._sort)
-        reach = find_reach(nodes, self.layout) if patience.corrects and not reading.in_order and not goes_back else None
+        self._told = BEGINNING  # the horizon that the operator knows
+        self._computed = BEGINNING  # the one that it knew before this push
+        self._base_horizon = BEGINNING
+        self._newest = BEGINNING  # time of the last event that is not in the log any more
+        self._needed = 0  # events that were needed when we last looked
+        self._kept_base: KeptEvents | None = None
+        self._described = (nodes, digests, reading)
+        self._confine(find_reach(nodes, self.layout) if patience.corrects and not reading.in_order else None)
+
+    def _confine(self, reach: Reach | None) -> None:
+        """Begin with nothing, and late events that reach so far (None: all of what is kept)."""
+        self._reach = reach
         self._span_us = 0 if reach is None else reach.span_us
         self._scopes = None if reach is None else Scopes(reach, self.layout)
+        nodes, digests, reading = self._described
         self._nodes = [with_identity(node, self._learns) for node in nodes]
         if self._scopes is not None:
             self._nodes = [self._scopes.place_node(node) for node in self._nodes]
         self._live = self._make_operator()
-        self._told = BEGINNING  # the horizon that the operator knows
-        self._computed = BEGINNING  # the one that it knew before this push
         self._base: Operator | None = self._make_operator() if self._moves_base else None
-        self._base_horizon = BEGINNING
-        self._newest = BEGINNING  # time of the last event that is not in the log any more
-        self._needed = 0  # events that were needed when we last looked
+        told = (reading.in_order, reading.order, not self._patience.corrects, self._scopes, self._span_us)
         self.given = [
-            GivenRows(
-                RowIdentity(node, digest),
-                self._cells(schema),
-                reading.in_order,
-                reading.order,
-                not patience.corrects,
-                self._scopes,
-                self._span_us,
-            )
+            GivenRows(RowIdentity(node, digest), self._cells(schema), *told)
             for node, digest, schema in zip(nodes, digests, self._live.schemas, strict=True)
         ]
         self._local: LocalCorrection | None = None
         if reach is not None and self._scopes is not None:
             self._local = LocalCorrection(reach, self._scopes, self._log, self.given, self._find_order)
-        self._kept_base: KeptEvents | None = None
 
     @property
     def schemas(self) -> list[pa.Schema]:
@@ -256,6 +255,7 @@ class ChangingEngine:
             self._told,
             self.bound.horizon,
             self._newest,
+            None if self._reach is None else self._reach.scope,
         )
 
     def _keep_base(self) -> KeptEvents | None:
@@ -272,6 +272,9 @@ class ChangingEngine:
 
     def restore(self, kept: KeptChanges) -> None:
         """Go on from a snapshot."""
+        reach = self._reach
+        if kept.base is not None and kept.scope != (None if reach is None else reach.scope):  # its keys are others
+            self._confine(None if reach is None or kept.scope is None else replace(reach, scope=kept.scope))
         self._held, self._told, self._newest = kept.held, kept.present, kept.newest
         self._log.events = kept.log
         self.gate.horizon, self.bound.horizon = kept.present, kept.settled
@@ -514,7 +517,8 @@ class ChangingEngine:
         """What rows needed that come out for the first time."""
         if self.watch is None or not self._learns or self.watch.moment <= BEGINNING:
             return
-        for needs in (find_needs(table) for table in rows if len(table)):
+        for table in rows:
+            needs = find_needs(table) if len(table) else None
             if needs is not None:
                 self.watch.learn(needs)
 
