@@ -1,13 +1,14 @@
-"""The wait that a share of events or of results needs, held to that share whatever comes.
+"""The wait that a share of events or of results needs, held to that share.
 
     how late they were ─▶ histogram ─▶ the quantile that is asked for
     what missed it all the same ─▶ debt ─▶ a stricter quantile, until it is paid back; credit: a laxer one
     the last few thousand ─▶ unlike the histogram? ─▶ it forgets sooner
-                          └▶ far too many misses?  ─▶ what they needed, at once
+                          └▶ far too many misses?  ─▶ twice what they needed, at once
 
 A quantile of what was misses the goal wherever tomorrow is not like yesterday.  The debt makes the goal hold on average
 over about `half_life` of event time, for any stream whose waits stay within what was seen (as the instant goal of
 quality-driven joins does, and the integral part of a controller): every miss too many makes the quantile stricter.
+What nothing announced, delays that are suddenly a hundred times as long, is missed first and repaid later.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ ROUNDS_OF_DEBT = 4  # if these rounds may have more misses, it takes as many as 
 ROUND = 2048  # events, of which the last two rounds count as recent
 RECENT = 2 * ROUND
 SURPRISE = 8.0  # standard deviations that no steady stream is off by
+MARGIN = 2.0  # times what the recent ones needed, as long as far too many of them missed it: worse will come
 SHORT_MEMORY = 0.1  # of the half-life, after a change of regime
 
 
@@ -71,7 +73,7 @@ class HeldQuantile:
         if self._recent_misses > expected + 4 * expected**0.5 + 3:
             recent = LatenessHistogram()
             recent.weights = self._recent
-            wait = max(wait, recent.find_bound(self._miss))
+            wait = max(wait, MARGIN * recent.find_bound(self._miss))
         return wait
 
     def _has_changed(self) -> bool:
