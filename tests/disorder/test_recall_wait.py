@@ -110,6 +110,17 @@ def test_wait_follows_when_delays_become_shorter() -> None:
     assert wait.slack_us < 100 * MS  # before it were about 340
 
 
+def test_times_that_are_no_microseconds_do_not_wait_for_a_millisecond() -> None:
+    """Numbers that order events may be seconds, or no times at all."""
+    random = np.random.default_rng(3)
+    times = np.arange(5_000)
+    stream = sort_arrivals(times, random.integers(0, 6, len(times)), times * 0)
+    assert stream.lateness.max() == 4
+    wait = RecallWait(0.999)
+    assert run_wait(wait, stream).late_share <= 0.0012
+    assert wait.slack_us <= 8
+
+
 def test_slack_shrinks_slowly() -> None:
     stream, wait, slack = stream_of("pareto_heavy", 11), RecallWait(0.99), []
     for start in range(0, 100_000, 2048):
