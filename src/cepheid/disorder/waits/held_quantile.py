@@ -27,6 +27,8 @@ ROUNDS_OF_DEBT = 4  # if these rounds may have more misses, it takes as many as 
 ROUND = 2048  # events, of which the last two rounds count as recent
 RECENT = 2 * ROUND
 SURPRISE = 8.0  # standard deviations that no steady stream is off by
+STRICTEST = 0.1  # of the misses that are allowed: to have fewer costs much and repays hardly faster
+MOST_SCALES = 3.0  # of debt, if what is remembered may have fewer misses than that
 MARGIN = 2.0  # times what the recent ones needed, as long as far too many of them missed it: worse will come
 SHORT_MEMORY = 0.1  # of the half-life, after a change of regime
 
@@ -45,15 +47,17 @@ class HeldQuantile:
         self._changed = BEGINNING  # when the regime changed last
         self._unchecked = 0  # events since the recent ones were compared
 
-    def take(self, counts: Float64s, misses: int, count: int, moment: int) -> None:
-        """counts: float64[BUCKETS], how late they were; misses: how many of them needed longer than the wait was."""
+    def take(self, counts: Float64s, misses: int, count: int, moment: int, excused: int = 0) -> None:
+        """counts: float64[BUCKETS], how late they were; misses: how many of them needed longer than the wait was;
+        excused: how many of these are no sign of what comes, though they are to be repaid."""
         histogram = self.histogram
         passed = max(moment - histogram.moment, 0) if histogram.moment > BEGINNING else 0
         debt = self._debt * 0.5 ** (passed / self._half_life_us) + misses - AIM * self._miss * count
-        self._debt = max(debt, -self._scale)
+        payable = max(self._miss * histogram.total, MOST_SCALES * self._scale)
+        self._debt = min(max(debt, -self._scale), payable)
         kept = (1 - ROUND / RECENT) ** (count / ROUND)
         self._recent = self._recent * kept + counts
-        self._recent_misses = self._recent_misses * kept + misses
+        self._recent_misses = self._recent_misses * kept + misses - excused
         self._unchecked += count
         if self._unchecked >= RECENT:
             self._unchecked = 0
@@ -67,7 +71,7 @@ class HeldQuantile:
         total = self.histogram.total
         if not total:
             return 0.0
-        strict = float(np.exp(-self._debt / self._scale))
+        strict = max(float(np.exp(-self._debt / self._scale)), STRICTEST)
         wait = self.histogram.find_bound(max(self._miss * strict, 0.5 / total))  # half an event tells nothing
         expected = self._miss * float(self._recent.sum())
         if self._recent_misses > expected + 4 * expected**0.5 + 3:

@@ -34,11 +34,11 @@ BLOCK = 64  # events that are looked at together
 COLD_EVENTS = 1_000
 KNOWN_RESULTS = 1_000  # results, before which single events are what is known
 IDLE_AFTER_US = 10_000_000  # how long a source that falls silent is waited for, if nothing else is known of it
-BURST_WEIGHT = 0.01  # of an event that a source sent after it had been away
+BURST_WEIGHT = 0.001  # of an event that a source sent after it had been away
 SHRINK = 0.9  # of the wait, in a round, at the least
 NUMBERS = (  # of the state
     *("newest", "watermark", "waited_us", "seen", "longest", "learned"),
-    *("round", "misses", "result_round", "result_misses"),
+    *("round", "misses", "excused", "result_round", "result_misses"),
 )
 
 
@@ -67,6 +67,7 @@ class RecallWait:
         self._longest = 0  # how late the latest event was, ever: no wait is longer than twice that
         self._round = 0  # events since the last adaptation, and what was found of them
         self._misses = 0
+        self._excused = 0  # of these, those of bursts
         self._counts = np.zeros(BUCKETS)
         self._learned = 0  # results, all in all, and since the last adaptation
         self._result_round = self._result_misses = 0
@@ -111,27 +112,31 @@ class RecallWait:
             return
         self._learned += len(needs)
         self._result_round += len(needs)
-        self._result_misses += int(np.count_nonzero(needs > self.slack_us))
+        self._result_misses += int(np.count_nonzero((needs > self.slack_us) & (needs <= self._max_wait_us)))
         self._result_counts += np.bincount(find_buckets(needs), minlength=BUCKETS)
 
     def _follow(self, times: Int64s, sources: Int64s, lateness: Int64s) -> None:
         """Whole blocks of one round."""
+        excused = 0
         away = self._silent.follow(times, sources, lateness, self._waited_us)
         clock = times + lateness
         waited = min(self._waited_us, self._max_wait_us)
         if away is None:
-            misses = np.count_nonzero(lateness > np.minimum(clock - self._watermark, waited))
+            late = lateness > np.minimum(clock - self._watermark, waited)
             self._counts += np.bincount(find_buckets(lateness), minlength=BUCKETS)
             self._watermark = max(self._watermark, int(clock[-1] - waited))
         else:
             holds, bursts = away
             slack = np.repeat(np.minimum(np.maximum(holds, waited), self._max_wait_us), BLOCK).astype(np.int64)
             marks = np.maximum.accumulate(np.concatenate([[self._watermark], clock - slack]))
-            misses = np.count_nonzero(times < marks[:-1])
+            late = times < marks[:-1]
+            excused = int(np.count_nonzero(late & bursts))
             self._counts += np.bincount(find_buckets(lateness), np.where(bursts, BURST_WEIGHT, 1.0), BUCKETS)
             self._watermark = int(marks[-1])
         if self._seen:
-            self._misses += int(misses)
+            late &= lateness <= self._max_wait_us  # no wait that is allowed would have helped the others
+            self._misses += int(np.count_nonzero(late))
+            self._excused += excused
         else:
             self._watermark = BEGINNING  # there was none while the first block came
         self._longest = max(self._longest, int(lateness.max()))
@@ -140,11 +145,11 @@ class RecallWait:
         self._adapt(int(clock[-1]))
 
     def _adapt(self, moment: int) -> None:
-        too_many = self._misses > 8 + 4 * self._miss * ROUND
+        too_many = self._misses - self._excused > 8 + 4 * self._miss * ROUND
         if self._round < ROUND and self._seen >= COLD_EVENTS and not too_many:
             return
         self._silent.renew()
-        self._events.take(self._counts, self._misses, self._round, moment)
+        self._events.take(self._counts, self._misses, self._round, moment, self._excused)
         if self._result_round:
             self._results.take(self._result_counts, self._result_misses, self._result_round, moment)
         wanted = (self._results if self.watches_results else self._events).choose_wait()
@@ -154,7 +159,7 @@ class RecallWait:
         elif self._seen - self._round < COLD_EVENTS + ROUND:
             shortest = 0.0  # twice the latest of a thousand was a guess, and no reason to go on slowly
         self._waited_us = max(min(wanted, MARGIN * self._longest), shortest)
-        self._round = self._misses = self._result_round = self._result_misses = 0
+        self._round = self._misses = self._excused = self._result_round = self._result_misses = 0
         self._counts, self._result_counts = np.zeros(BUCKETS), np.zeros(BUCKETS)
 
     # --- snapshots ---------------------------------------------------------------------------------------
