@@ -117,26 +117,23 @@ class RecallWait:
 
     def _follow(self, times: Int64s, sources: Int64s, lateness: Int64s) -> None:
         """Whole blocks of one round."""
-        excused = 0
-        away = self._silent.follow(times, sources, lateness, self._waited_us)
+        holds, bursts = self._silent.follow(times, sources, lateness, self._waited_us)
         clock = times + lateness
         waited = min(self._waited_us, self._max_wait_us)
-        if away is None:
+        if holds is None or bursts is None:
             late = lateness > np.minimum(clock - self._watermark, waited)
             self._counts += np.bincount(find_buckets(lateness), minlength=BUCKETS)
             self._watermark = max(self._watermark, int(clock[-1] - waited))
         else:
-            holds, bursts = away
             slack = np.repeat(np.minimum(np.maximum(holds, waited), self._max_wait_us), BLOCK).astype(np.int64)
             marks = np.maximum.accumulate(np.concatenate([[self._watermark], clock - slack]))
             late = times < marks[:-1]
-            excused = int(np.count_nonzero(late & bursts))
             self._counts += np.bincount(find_buckets(lateness), np.where(bursts, BURST_WEIGHT, 1.0), BUCKETS)
             self._watermark = int(marks[-1])
         if self._seen:
             late &= lateness <= self._max_wait_us  # no wait that is allowed would have helped the others
             self._misses += int(np.count_nonzero(late))
-            self._excused += excused
+            self._excused += int(np.count_nonzero(late & bursts)) if bursts is not None else 0
         else:
             self._watermark = BEGINNING  # there was none while the first block came
         self._longest = max(self._longest, int(lateness.max()))

@@ -64,15 +64,18 @@ class SilentSources:
 
     def follow(
         self, times: Int64s, sources: Int64s, lateness: Int64s, ordinary_us: float
-    ) -> tuple[Float64s, Flags] | None:
+    ) -> tuple[Float64s, Flags] | tuple[None, None]:
         """Whole blocks of events; ordinary_us: how long they wait anyway.  float64[blocks]: how long they wait for
         sources that are away, from each block on; bool[n]: does the event belong to a burst?  None: no source is away.
         """
         highest = int(sources.max())
         self._grow(min(highest + 1, MOST_SOURCES))
         of, count, blocks = self._of, len(self._patience), len(times) // self._block
-        if count <= 1:
-            return None  # nobody to compare it with
+        if count == 1:  # nobody to compare it with
+            self._clock = int(times[-1] + lateness[-1])
+            of["newest"][0] = self._clock
+            of["heard"] += len(times)
+            return None, None
         watched = slice(None) if highest < count else sources < count
         rows = np.repeat(np.arange(0, blocks * count, count), self._block)
         cells = (rows + sources)[watched]  # of a table with a row for each block, a column for each source
@@ -90,7 +93,7 @@ class SilentSources:
             np.maximum(of["peak_us"], widest, out=of["peak_us"])
             of["heard"] += np.bincount(sources[watched], minlength=count)
             self._clock, self.hold_us, self._stride_us = int(clock[-1]), 0.0, 0.0
-            return None
+            return None, None
         latest = np.zeros((blocks, count), dtype=np.int64)
         np.maximum.at(latest.reshape(-1), cells, lateness[watched])
         heard = np.bincount(cells, minlength=blocks * count).reshape(blocks, count)
