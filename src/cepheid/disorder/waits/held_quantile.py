@@ -28,7 +28,7 @@ ROUND = 2048  # events, of which the last two rounds count as recent
 RECENT = 2 * ROUND
 SURPRISE = 8.0  # standard deviations that no steady stream is off by
 STRICTEST = 0.1  # of the misses that are allowed: to have fewer costs much and repays hardly faster
-MOST_SCALES = 3.0  # of debt, if what is remembered may have fewer misses than that
+MOST_SCALES = 3.0  # of debt for what is excused, or as many misses as what is remembered may have
 MARGIN = 2.0  # times what the recent ones needed, as long as far too many of them missed it: worse will come
 SHORT_MEMORY = 0.1  # of the half-life, after a change of regime
 
@@ -52,9 +52,10 @@ class HeldQuantile:
         excused: how many of these are no sign of what comes, though they are to be repaid."""
         histogram = self.histogram
         passed = max(moment - histogram.moment, 0) if histogram.moment > BEGINNING else 0
-        debt = self._debt * 0.5 ** (passed / self._half_life_us) + misses - AIM * self._miss * count
+        debt = self._debt * 0.5 ** (passed / self._half_life_us) + misses - excused - AIM * self._miss * count
         payable = max(self._miss * histogram.total, MOST_SCALES * self._scale)
-        self._debt = min(max(debt, -self._scale), payable)
+        debt += min(excused, max(payable - debt, 0.0))
+        self._debt = max(debt, -self._scale)
         kept = (1 - ROUND / RECENT) ** (count / ROUND)
         self._recent = self._recent * kept + counts
         self._recent_misses = self._recent_misses * kept + misses - excused
