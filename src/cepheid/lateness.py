@@ -26,9 +26,9 @@ WAIT_HINT = f'wait="2 s", timedelta(seconds=2), or a rule: {", ".join(get_args(W
 
 @dataclass(frozen=True, kw_only=True)
 class Disorder:
-    """wait: how long events are held back: a time; "recall": as long as `recall` asks for, whatever comes; "quantile":
-    as `recall` asks for of the last 100,000 events, not held to it; "maximum": as long as the latest of the last 10,000
-    events was late; "growing": as long as the latest event so far was.  None: as `recall` and `max_wait` say, or, with
+    """wait: how long events are held back: a time; "recall": as long as `recall` asks for; "quantile": as `recall` asks
+    for of the last 100,000 events, without being held to it; "maximum": as long as the latest of the last 10,000 events
+    was late; "growing": as long as the latest event so far was.  None: as `recall` and `max_wait` say, or, with
     neither, as long as `bound` (`emit="final"`) or not at all (`emit="changes"`).
 
     recall: the share of rows that is to be right when it is given out first.  max_wait: no event waits for longer.

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from cepheid.disorder.consistency_manager import ConsistencyManager, EventName, Released
 from cepheid.disorder.waits.fixed import FixedWait
+from cepheid.disorder.waits.growing import GrowingWait
 from cepheid.disorder.waits.recall import RecallWait
 
 EVENTS = st.lists(st.tuples(st.integers(0, 40), st.integers(0, 2)), max_size=40).map(
@@ -47,6 +48,12 @@ def test_event_leaves_by_the_rule_that_is_passed_on_with_it(name: str, events: l
             assert each.event.time + each.k_us <= each.clock
         elif each.k_us or not name.endswith("two clock sources"):
             assert each.event.time + each.k_us > each.clock
+
+
+@given(events=EVENTS, alpha=ALPHA)
+def test_k_of_the_thesis_is_the_growing_wait(events: list[EventName], alpha: float) -> None:
+    own, with_rule = ConsistencyManager([0, 2]), ConsistencyManager([0, 2], GrowingWait([0, 2]))
+    assert run(own, events, alpha) == run(with_rule, events, alpha)
 
 
 @given(events=EVENTS)

@@ -110,6 +110,26 @@ def test_wait_follows_when_delays_become_shorter() -> None:
     assert wait.slack_us < 100 * MS  # before it were about 340
 
 
+def test_times_that_are_no_microseconds_do_not_wait_for_a_millisecond() -> None:
+    """Numbers that order events may be seconds, or no times at all."""
+    random = np.random.default_rng(3)
+    times = np.arange(5_000)
+    stream = sort_arrivals(times, random.integers(0, 6, len(times)), times * 0)
+    assert stream.lateness.max() == 4
+    wait = RecallWait(0.999)
+    assert run_wait(wait, stream).late_share <= 0.0012
+    assert wait.slack_us <= 8
+
+
+def test_what_no_allowed_wait_would_have_helped_is_not_repaid() -> None:
+    stream, debts = stream_of("pareto_heavy", 11), []
+    for max_wait_us in (50 * MS, None):
+        wait = RecallWait(0.99, max_wait_us)
+        assert (run_wait(wait, stream).late_share > 0.1) == (max_wait_us is not None)
+        debts.append(wait._events._debt)
+    assert debts[0] <= debts[1]
+
+
 def test_slack_shrinks_slowly() -> None:
     stream, wait, slack = stream_of("pareto_heavy", 11), RecallWait(0.99), []
     for start in range(0, 100_000, 2048):
@@ -177,6 +197,33 @@ def test_patience_grows_with_the_silences_that_ended() -> None:
     assert told[32] < 0.1  # the first was longer than patience
     assert told[114] > 14
     assert told[125] < 0.1
+
+
+@pytest.mark.parametrize("lag_s", [3, 15])
+def test_source_that_lags_from_now_on_is_waited_for_as_long_as_it_lags(lag_s: int) -> None:
+    """Less, and more, than patience: first it falls silent, then it goes on sending what is old."""
+    random = np.random.default_rng(9)
+    times = np.sort(random.integers(0, 300 * SECOND, 300_000))
+    sources = random.integers(0, 4, len(times))
+    delays = random.exponential(20 * MS, len(times)).astype(np.int64)
+    delays += lag_s * SECOND * ((sources == 0) & (times > 60 * SECOND))
+    minutes = judge_minutes(RecallWait(0.99, idle_after_us=10 * SECOND), sort_arrivals(times, delays, sources))
+    assert np.mean(minutes[2:]) <= 0.012
+
+
+def test_one_outage_longer_than_patience_does_not_make_events_wait_for_as_long() -> None:
+    """What is late then is lost; to wait for half a minute from then on would not bring it back."""
+    random = np.random.default_rng(9)
+    times = np.sort(random.integers(0, 300 * SECOND, 300_000))
+    sources = random.integers(0, 4, len(times))
+    delays = random.exponential(20 * MS, len(times)).astype(np.int64)
+    away = (sources == 0) & (times > 100 * SECOND) & (times < 130 * SECOND)
+    stream = sort_arrivals(times, delays + np.where(away, 130 * SECOND - times, 0), sources)
+    wait = RecallWait(0.999, idle_after_us=10 * SECOND)
+    for start in range(0, len(times), 1024):
+        wait.see(stream.times[start : start + 1024], stream.sources[start : start + 1024])
+        if stream.times[start] > 150 * SECOND:
+            assert wait.slack_us < SECOND
 
 
 def test_source_that_always_speaks_seldom_is_not_missed() -> None:

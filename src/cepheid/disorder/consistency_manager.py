@@ -18,7 +18,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from cepheid.disorder.waits.growing import GrowingWait
 from cepheid.disorder.waits.wait import Wait
 from cepheid.event_time import BEGINNING
 
@@ -50,22 +49,20 @@ class ConsistencyManager:
         self.clock = BEGINNING
         self.k_us = 0
         self._clock_sources = frozenset(clock_sources)
-        self._wait = GrowingWait(clock_sources) if wait is None else wait
+        self._wait = wait
         self._until_known = until_known
         self._delay_us = 0.0  # how long events are really held: alpha times K
-        self._unseen: list[EventName] = []  # by the rule: since the last clock event
+        self._since: list[EventName] = []  # the last clock event
         self._buffer: list[EventName] = []  # sorted
 
     def take(self, event: EventName) -> list[Released]:
         """One more event has arrived; those that leave now."""
         insort(self._buffer, event)
-        self._unseen.append(event)
+        self._since.append(event)
         if event.source in self._clock_sources:
-            times, sources, _ = np.array(self._unseen).T
-            self._wait.see(times, sources)
-            self._unseen.clear()
             self.clock = max(self.clock, event.time)
-            self.k_us = self._wait.slack_us
+            self._update_k(event.time)
+            self._since.clear()
             self._delay_us = self.speculation * self.k_us
         count = 0
         while count < len(self._buffer) and self._buffer[count].time + self._delay_us <= self.clock:
@@ -73,6 +70,14 @@ class ConsistencyManager:
         released = [self._release(each) for each in self._buffer[:count]]
         del self._buffer[:count]
         return released
+
+    def _update_k(self, now: int) -> None:
+        if self._wait is None:
+            self.k_us = max(self.k_us, now - min(each.time for each in self._since))
+        else:
+            times, sources, _ = np.array(self._since).T
+            self._wait.see(times, sources)
+            self.k_us = self._wait.slack_us
 
     def finish(self) -> list[Released]:
         """No more events will come: all that wait leave, and nothing older can come any more."""
@@ -89,13 +94,14 @@ class ConsistencyManager:
     def write_state(self) -> dict[str, Any]:
         return {
             "numbers": [self.speculation, self.clock, self.k_us, self._delay_us],
-            "unseen": [list(event) for event in self._unseen],
+            "since": [list(event) for event in self._since],
             "buffer": [list(event) for event in self._buffer],
-            "wait": self._wait.write_state(),
+            "wait": None if self._wait is None else self._wait.write_state(),
         }
 
     def read_state(self, state: Mapping[str, Any]) -> None:
         self.speculation, self.clock, self.k_us, self._delay_us = state["numbers"]
-        self._unseen = [EventName(*event) for event in state["unseen"]]
+        self._since = [EventName(*event) for event in state["since"]]
         self._buffer = [EventName(*event) for event in state["buffer"]]
-        self._wait.read_state(state["wait"])
+        if self._wait is not None:
+            self._wait.read_state(state["wait"])

@@ -1,13 +1,14 @@
-"""The wait that a share of events or of results needs, held to that share whatever comes.
+"""The wait that a share of events or of results needs, held to that share.
 
     how late they were ─▶ histogram ─▶ the quantile that is asked for
     what missed it all the same ─▶ debt ─▶ a stricter quantile, until it is paid back; credit: a laxer one
     the last few thousand ─▶ unlike the histogram? ─▶ it forgets sooner
-                          └▶ far too many misses?  ─▶ what they needed, at once
+                          └▶ far too many misses?  ─▶ twice what they needed, at once
 
 A quantile of what was misses the goal wherever tomorrow is not like yesterday.  The debt makes the goal hold on average
 over about `half_life` of event time, for any stream whose waits stay within what was seen (as the instant goal of
 quality-driven joins does, and the integral part of a controller): every miss too many makes the quantile stricter.
+What nothing announced, delays that are suddenly a hundred times as long, is missed first and repaid later.
 """
 
 from __future__ import annotations
@@ -26,6 +27,9 @@ ROUNDS_OF_DEBT = 4  # if these rounds may have more misses, it takes as many as 
 ROUND = 2048  # events, of which the last two rounds count as recent
 RECENT = 2 * ROUND
 SURPRISE = 8.0  # standard deviations that no steady stream is off by
+STRICTEST = 0.1  # of the misses that are allowed: to have fewer costs much and repays hardly faster
+MOST_SCALES = 3.0  # of debt for what is excused, or as many misses as what is remembered may have
+MARGIN = 2.0  # times what the recent ones needed, as long as far too many of them missed it: worse will come
 SHORT_MEMORY = 0.1  # of the half-life, after a change of regime
 
 
@@ -43,15 +47,18 @@ class HeldQuantile:
         self._changed = BEGINNING  # when the regime changed last
         self._unchecked = 0  # events since the recent ones were compared
 
-    def take(self, counts: Float64s, misses: int, count: int, moment: int) -> None:
-        """counts: float64[BUCKETS], how late they were; misses: how many of them needed longer than the wait was."""
+    def take(self, counts: Float64s, misses: int, count: int, moment: int, excused: int = 0) -> None:
+        """counts: float64[BUCKETS], how late they were; misses: how many of them needed longer than the wait was;
+        excused: how many of these are no sign of what comes, though they are to be repaid."""
         histogram = self.histogram
         passed = max(moment - histogram.moment, 0) if histogram.moment > BEGINNING else 0
-        debt = self._debt * 0.5 ** (passed / self._half_life_us) + misses - AIM * self._miss * count
+        debt = self._debt * 0.5 ** (passed / self._half_life_us) + misses - excused - AIM * self._miss * count
+        payable = max(self._miss * histogram.total, MOST_SCALES * self._scale)
+        debt += min(excused, max(payable - debt, 0.0))
         self._debt = max(debt, -self._scale)
         kept = (1 - ROUND / RECENT) ** (count / ROUND)
         self._recent = self._recent * kept + counts
-        self._recent_misses = self._recent_misses * kept + misses
+        self._recent_misses = self._recent_misses * kept + misses - excused
         self._unchecked += count
         if self._unchecked >= RECENT:
             self._unchecked = 0
@@ -65,13 +72,13 @@ class HeldQuantile:
         total = self.histogram.total
         if not total:
             return 0.0
-        strict = float(np.exp(-self._debt / self._scale))
+        strict = max(float(np.exp(-self._debt / self._scale)), STRICTEST)
         wait = self.histogram.find_bound(max(self._miss * strict, 0.5 / total))  # half an event tells nothing
         expected = self._miss * float(self._recent.sum())
         if self._recent_misses > expected + 4 * expected**0.5 + 3:
             recent = LatenessHistogram()
             recent.weights = self._recent
-            wait = max(wait, recent.find_bound(self._miss))
+            wait = max(wait, MARGIN * recent.find_bound(self._miss))
         return wait
 
     def _has_changed(self) -> bool:

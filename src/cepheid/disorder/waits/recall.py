@@ -4,9 +4,10 @@
     what results needed (`learn`) ──▶ held quantile ─┴▶ up at once, down slowly ─┐
     a source that says nothing ─▶ silent sources ─▶ as long as it is behind ─────┴▶ the longer one, at most max_wait
 
-The rule looks at blocks of 64 events and adapts each 16 blocks, sooner if far too many were late: always after the same
+The rule looks at blocks of 64 events and adapts each 32 blocks, sooner if far too many were late: always after the same
 events, however they are cut into batches.  It keeps the watermark that its slack makes, so that it counts itself what
-came behind it.  In the first 1,000 events nothing is known: it waits twice as long as the latest event so far was late.
+came behind it.  In the first 1,000 events nothing is known: it waits twice as long as the latest event so far was late,
+and never for longer than that.
 """
 
 from __future__ import annotations
@@ -17,7 +18,6 @@ from typing import Any
 import numpy as np
 
 from cepheid.disorder.lateness_histogram import (
-    BOUNDS_US,
     BUCKETS,
     TEN_MINUTES_US,
     LatenessHistogram,
@@ -25,21 +25,20 @@ from cepheid.disorder.lateness_histogram import (
     read_floats,
     write_floats,
 )
-from cepheid.disorder.waits.held_quantile import ROUND, HeldQuantile
+from cepheid.disorder.waits.held_quantile import MARGIN, ROUND, HeldQuantile
 from cepheid.disorder.waits.silent_sources import SilentSources
 from cepheid.disorder.waits.wait import Int64s, measure_lateness
 from cepheid.event_time import BEGINNING, END
 
 BLOCK = 64  # events that are looked at together
 COLD_EVENTS = 1_000
-COLD_MARGIN = 2.0  # times the latest event so far
 KNOWN_RESULTS = 1_000  # results, before which single events are what is known
 IDLE_AFTER_US = 10_000_000  # how long a source that falls silent is waited for, if nothing else is known of it
-BURST_WEIGHT = 0.01  # of an event that a source sent after it had been away
+BURST_WEIGHT = 0.001  # of an event that a source sent after it had been away
 SHRINK = 0.9  # of the wait, in a round, at the least
 NUMBERS = (  # of the state
-    *("newest", "watermark", "waited_us", "seen", "learned"),
-    *("round", "misses", "result_round", "result_misses"),
+    *("newest", "watermark", "waited_us", "seen", "longest", "learned"),
+    *("round", "misses", "excused", "result_round", "result_misses"),
 )
 
 
@@ -65,8 +64,10 @@ class RecallWait:
         self._waited_us = 0.0
         self._pending = np.empty((3, 0), dtype=np.int64)  # times, sources, lateness of less than a block
         self._seen = 0
+        self._longest = 0  # how late the latest event was, ever: no wait is longer than twice that
         self._round = 0  # events since the last adaptation, and what was found of them
         self._misses = 0
+        self._excused = 0  # of these, those of bursts
         self._counts = np.zeros(BUCKETS)
         self._learned = 0  # results, all in all, and since the last adaptation
         self._result_round = self._result_misses = 0
@@ -103,7 +104,7 @@ class RecallWait:
             start = stop
         self._pending = events[:, whole:]
         if self._seen < BLOCK:  # before the first block: a stream of few events shall come out as well
-            self._waited_us = COLD_MARGIN * float(self._pending[2].max())
+            self._waited_us = MARGIN * float(self._pending[2].max())
         return lateness
 
     def learn(self, needs: Int64s, moment: int) -> None:  # noqa: ARG002 (events say themselves how old they are)
@@ -111,49 +112,51 @@ class RecallWait:
             return
         self._learned += len(needs)
         self._result_round += len(needs)
-        self._result_misses += int(np.count_nonzero(needs > self.slack_us))
+        self._result_misses += int(np.count_nonzero((needs > self.slack_us) & (needs <= self._max_wait_us)))
         self._result_counts += np.bincount(find_buckets(needs), minlength=BUCKETS)
 
     def _follow(self, times: Int64s, sources: Int64s, lateness: Int64s) -> None:
         """Whole blocks of one round."""
-        away = self._silent.follow(times, sources, lateness, self._waited_us)
+        holds, bursts = self._silent.follow(times, sources, lateness, self._waited_us)
         clock = times + lateness
         waited = min(self._waited_us, self._max_wait_us)
-        if away is None:
-            misses = np.count_nonzero(lateness > np.minimum(clock - self._watermark, waited))
+        if holds is None or bursts is None:
+            late = lateness > np.minimum(clock - self._watermark, waited)
             self._counts += np.bincount(find_buckets(lateness), minlength=BUCKETS)
             self._watermark = max(self._watermark, int(clock[-1] - waited))
         else:
-            holds, bursts = away
             slack = np.repeat(np.minimum(np.maximum(holds, waited), self._max_wait_us), BLOCK).astype(np.int64)
             marks = np.maximum.accumulate(np.concatenate([[self._watermark], clock - slack]))
-            misses = np.count_nonzero(times < marks[:-1])
+            late = times < marks[:-1]
             self._counts += np.bincount(find_buckets(lateness), np.where(bursts, BURST_WEIGHT, 1.0), BUCKETS)
             self._watermark = int(marks[-1])
         if self._seen:
-            self._misses += int(misses)
+            late &= lateness <= self._max_wait_us  # no wait that is allowed would have helped the others
+            self._misses += int(np.count_nonzero(late))
+            self._excused += int(np.count_nonzero(late & bursts)) if bursts is not None else 0
         else:
             self._watermark = BEGINNING  # there was none while the first block came
+        self._longest = max(self._longest, int(lateness.max()))
         self._round += len(times)
         self._seen += len(times)
         self._adapt(int(clock[-1]))
 
     def _adapt(self, moment: int) -> None:
-        too_many = self._misses > 8 + 4 * self._miss * ROUND
+        too_many = self._misses - self._excused > 8 + 4 * self._miss * ROUND
         if self._round < ROUND and self._seen >= COLD_EVENTS and not too_many:
             return
         self._silent.renew()
-        self._events.take(self._counts, self._misses, self._round, moment)
+        self._events.take(self._counts, self._misses, self._round, moment, self._excused)
         if self._result_round:
             self._results.take(self._result_counts, self._result_misses, self._result_round, moment)
         wanted = (self._results if self.watches_results else self._events).choose_wait()
         shortest = self._waited_us * SHRINK ** (self._round / ROUND)
         if self._seen < COLD_EVENTS:
-            wanted = COLD_MARGIN * float(BOUNDS_US[np.flatnonzero(self._events.histogram.weights).max(initial=0)])
+            wanted = MARGIN * self._longest
         elif self._seen - self._round < COLD_EVENTS + ROUND:
             shortest = 0.0  # twice the latest of a thousand was a guess, and no reason to go on slowly
-        self._waited_us = max(wanted, shortest)
-        self._round = self._misses = self._result_round = self._result_misses = 0
+        self._waited_us = max(min(wanted, MARGIN * self._longest), shortest)
+        self._round = self._misses = self._excused = self._result_round = self._result_misses = 0
         self._counts, self._result_counts = np.zeros(BUCKETS), np.zeros(BUCKETS)
 
     # --- snapshots ---------------------------------------------------------------------------------------

@@ -10,7 +10,8 @@ wait that long at all times, which a share of all events (a quantile) asks for i
 
 Patience is `idle_after_us`, or a quarter more than the longest silence that ended so far.  What a source that was
 away sends at once is a *burst*: it says nothing of how late events are on other days.  It is waited for until it has
-caught up and nothing of the burst has come for as long as events are waited for ordinarily.
+caught up and nothing of the burst has come for as long as events are waited for ordinarily.  One that goes on sending
+for longer than it was silent, and is still behind, is no burst: it lags, and that is usual for it from now on.
 """
 
 from __future__ import annotations
@@ -44,6 +45,7 @@ OF_EACH = {
     "known": 0.0,  # events, all in all
     "hold_us": 0.0,  # how long events wait for it now
     "silence_us": 0.0,  # of one that is away: the longest so far; 0: it is not away
+    "spoken_us": 0.0,  # how long it has been sending events all the same
     "burst_at": float(BEGINNING),  # when the latest event of a burst came
 }  # what is kept of each source, as it is before any event
 
@@ -62,15 +64,18 @@ class SilentSources:
 
     def follow(
         self, times: Int64s, sources: Int64s, lateness: Int64s, ordinary_us: float
-    ) -> tuple[Float64s, Flags] | None:
+    ) -> tuple[Float64s, Flags] | tuple[None, None]:
         """Whole blocks of events; ordinary_us: how long they wait anyway.  float64[blocks]: how long they wait for
         sources that are away, from each block on; bool[n]: does the event belong to a burst?  None: no source is away.
         """
         highest = int(sources.max())
         self._grow(min(highest + 1, MOST_SOURCES))
         of, count, blocks = self._of, len(self._patience), len(times) // self._block
-        if count <= 1:
-            return None  # nobody to compare it with
+        if count == 1:  # nobody to compare it with
+            self._clock = int(times[-1] + lateness[-1])
+            of["newest"][0] = self._clock
+            of["heard"] += len(times)
+            return None, None
         watched = slice(None) if highest < count else sources < count
         rows = np.repeat(np.arange(0, blocks * count, count), self._block)
         cells = (rows + sources)[watched]  # of a table with a row for each block, a column for each source
@@ -82,31 +87,34 @@ class SilentSources:
         gaps = clock[:, None] - newest[1:]
         gaps *= newest[1:] > BEGINNING  # of one that was never heard nobody knows
         of["newest"] = newest[-1]
-        usual = np.maximum(UNUSUAL * of["usual_us"], max(ordinary_us / 2, SHORTEST_US))
-        bound = np.where(of["known"] >= KNOWN_AFTER, usual, NEVER)
+        bound = self._find_bound(ordinary_us)
         widest = gaps.max(axis=0)
         if not of["silence_us"].any() and (widest <= bound).all():
             np.maximum(of["peak_us"], widest, out=of["peak_us"])
             of["heard"] += np.bincount(sources[watched], minlength=count)
             self._clock, self.hold_us, self._stride_us = int(clock[-1]), 0.0, 0.0
-            return None
+            return None, None
         latest = np.zeros((blocks, count), dtype=np.int64)
         np.maximum.at(latest.reshape(-1), cells, lateness[watched])
         heard = np.bincount(cells, minlength=blocks * count).reshape(blocks, count)
         holds, bursts = np.empty(blocks), np.zeros((blocks, count), dtype=np.bool_)
         for block in range(blocks):
-            self._look(int(clock[block]), gaps[block], latest[block], heard[block], bound, ordinary_us)
+            self._look(int(clock[block]), gaps[block], latest[block], heard[block], ordinary_us)
             holds[block], bursts[block] = self.hold_us, of["silence_us"] > ordinary_us
         belongs = np.zeros(len(times), dtype=np.bool_)
         belongs[watched] = bursts.reshape(-1)[cells]
         return holds, belongs
 
-    def _look(
-        self, clock: int, gap: Int64s, latest: Int64s, heard: Int64s, bound: Float64s, ordinary_us: float
-    ) -> None:
+    def _find_bound(self, ordinary_us: float) -> Float64s:
+        """The longest gap of each source that is not unusual."""
+        usual = np.maximum(UNUSUAL * self._of["usual_us"], max(ordinary_us / 2, SHORTEST_US))
+        return np.where(self._of["known"] >= KNOWN_AFTER, usual, NEVER)
+
+    def _look(self, clock: int, gap: Int64s, latest: Int64s, heard: Int64s, ordinary_us: float) -> None:
         """One block; arrays over sources.  gap: how far others are ahead of it; latest: how late its latest event was;
-        heard: how many it sent; bound: the longest gap that is not unusual."""
+        heard: how many it sent."""
         of = self._of
+        bound = self._find_bound(ordinary_us)
         away = (gap > bound) | (of["silence_us"] > 0)
         of["silence_us"] = np.where(away, np.maximum(of["silence_us"], gap), 0.0)
         behind = np.maximum(gap, np.minimum(latest, of["silence_us"]))  # what is later is no part of the burst
@@ -116,9 +124,14 @@ class SilentSources:
         kept = np.where(settled, KEPT_PER_BLOCK, 1.0) * of["hold_us"]
         of["hold_us"] = np.where(away & (gap <= self._patience), np.maximum(behind, kept), 0.0)
         back = away & settled & (gap <= bound) & (of["hold_us"] <= enough)
+        of["spoken_us"] = np.where(away, of["spoken_us"] + (clock - self._clock) * (heard > 0), 0.0)
+        lags = away & (of["spoken_us"] > of["silence_us"])
+        of["usual_us"] = np.where(lags, np.maximum(of["usual_us"], gap), of["usual_us"])
+        back |= lags
         longer = np.maximum(self._patience, MORE_PATIENCE * of["silence_us"])
         self._patience = np.where(back, longer, self._patience)
-        of["hold_us"][back] = of["silence_us"][back] = 0.0
+        for name in ("hold_us", "silence_us", "spoken_us"):
+            of[name][back] = 0.0
         np.maximum(of["peak_us"], gap, out=of["peak_us"], where=~away)
         of["heard"] += heard * ~away
         self._stride_us = max(float(clock - self._clock), STRIDE_KEPT * self._stride_us) if away.any() else 0.0

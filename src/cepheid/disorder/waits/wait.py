@@ -26,7 +26,8 @@ class Wait(Protocol):
         ...
 
     def see(self, times: Int64s, sources: Int64s) -> Int64s:
-        """Events in the order of arrival, and the number of the source of each; int64[n]: how late each is."""
+        """Events in the order of arrival, and the number of the source of each (from 0: of what a gate sees as one
+        stream, as it waits for each of its streams anyway); int64[n]: how late each is."""
         ...
 
     def learn(self, needs: Int64s, moment: int) -> None:
