@@ -54,10 +54,7 @@ def _list_speculation(part: dict[str, Any]) -> Iterator[Table | str]:
             )
         table.add_section()
     yield table
-    yield (
-        f"latency: from the arrival of a row's last event until the row came out as it stayed, "
-        f"in batches of {part['batch_ms']} ms"
-    )
+    yield f"latency: from the arrival of a row's last event to the end of the {part['batch_ms']} ms in which it came to stay"
 
 
 def _table_late(part: dict[str, Any]) -> Table:
