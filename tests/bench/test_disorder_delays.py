@@ -123,6 +123,16 @@ def test_events_have_times_of_their_own_sources_by_chance_and_numbers_by_source(
         assert (events.numbers[of_source][in_order] == np.arange(of_source.sum())).all()
 
 
+def test_a_table_of_events_is_in_the_order_of_arrival() -> None:
+    events = generate(make_scenario(PlacedDelay(delay=Exponential(mean_ms=20))))
+    table = events.to_table()
+    times = table.column("ts").cast("int64").to_numpy()
+    assert (times - times.min() == events.times_us - 1000).all()
+    assert (np.diff(times) < 0).any()
+    assert (table.column("source").to_numpy() == events.sources).all()
+    assert (table.column("number").to_numpy() == events.numbers).all()
+
+
 def test_events_that_arrive_together_keep_the_order_of_their_times() -> None:
     events = generate(make_scenario(PlacedDelay(delay=Outage(every_s=0.5, length_s=0.4))))
     together = np.diff(events.arrivals_ns) == 0

@@ -19,7 +19,7 @@ import pyarrow as pa
 
 import cepheid as cep
 from cepheid.bench.disorder.delays.delay import Int64s
-from cepheid.bench.disorder.measured_queries import JOIN, SCHEMA, SEQUENCE, SLIDING, TUMBLING, make_table
+from cepheid.bench.disorder.measured_queries import JOIN, SCHEMA, SEQUENCE, SLIDING, STREAMS, TUMBLING, make_table
 
 KEPT = (1_000, 10_000, 100_000, 1_000_000)
 QUERIES = {"keyed SEQ": SEQUENCE, "tumbling window": TUMBLING, "sliding window": SLIDING, "join of windows": JOIN}
@@ -43,7 +43,7 @@ def measure_late_cost(kept: Sequence[int], repeats: int, advance: Callable[[], o
 
 
 def _measure(text: str, kept: int, repeats: int) -> dict[str, Any]:
-    streams = [name for name in ("events", "others") if f"{name} " in text]
+    streams = [name for name in STREAMS if name in text]
     bound = timedelta(microseconds=4 * EVERY_US * (kept + PUSH))
     disorder = cep.Disorder(wait=timedelta(0), bound=bound, emit="changes")
     query = cep.open(text, disorder=disorder, **dict.fromkeys(streams, SCHEMA))

@@ -12,6 +12,7 @@ from cepheid.bench.disorder.delays.delay import Int64s
 from cepheid.bench.disorder.played_events import BEGIN_US
 
 KEYS = 100
+STREAMS = ("events", "others")
 SCHEMA = pa.schema({"ts": pa.timestamp("us"), "k": pa.int32(), "v": pa.float64(), "n": pa.int64()})
 SEQUENCE = (
     "SELECT a.k AS k, a.n AS first_n, b.n AS last_n FROM PATTERN SEQ(events a, events b) "

@@ -27,7 +27,7 @@ BEGIN_US = 1_767_225_600_000_000  # 2026-01-01
 @dataclass(frozen=True, slots=True)
 class PlayedEvents:
     """In the order of arrival.  times_ns, arrivals_ns: int64[n], since the beginning; sources, numbers: int64[n], of
-    which source each is, and the how manieth there."""
+    which source each event is, and its number there, from 0 on."""
 
     times_ns: Int64s
     arrivals_ns: Int64s
@@ -47,7 +47,7 @@ class PlayedEvents:
         return measure_lateness(self.times_ns, BEGINNING)
 
     def to_table(self) -> pa.Table:
-        """Columns ts, source and number."""
+        """Columns ts, in microseconds, source and number."""
         return pa.table(
             {
                 "ts": pa.array(BEGIN_US + self.times_us).cast(pa.timestamp("us")),

@@ -54,10 +54,8 @@ def _list_speculation(part: dict[str, Any]) -> Iterator[Table | str]:
             )
         table.add_section()
     yield table
-    yield (
-        f"latency: from the arrival of a row's last event until the row came out as it stayed, "
-        f"in batches of {part['batch_ms']} ms"
-    )
+    batch = f"those {part['batch_ms']} ms"
+    yield f"latency: from the arrival of a row's last event to the end of {batch} of arrivals it came out in"
 
 
 def _table_late(part: dict[str, Any]) -> Table:
