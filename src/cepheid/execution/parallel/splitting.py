@@ -130,6 +130,11 @@ class Splitting:
         """An instance has handled so many more messages.  replies: what it was asked for."""
         self.loads[instance] -= handled
 
+    @property
+    def is_blocked(self) -> bool:
+        """Does it wait for answers of instances?"""
+        return False
+
     def refuse(self, event: Event) -> None:
         """It is too late to be put right."""
         self.too_late += 1

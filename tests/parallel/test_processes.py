@@ -1,0 +1,223 @@
+"""Operator instances as processes: the answer of one process, whatever happens to them, and nothing stays behind."""
+
+from __future__ import annotations
+
+import gc
+import multiprocessing
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from random import Random
+
+import pyarrow as pa
+import pytest
+
+from cepheid.errors import InvalidInput, RunFailed
+from cepheid.execution.parallel.checkpoints.every_events import EveryEvents
+from cepheid.execution.parallel.events import Event, EventId
+from cepheid.execution.parallel.host import instance_link
+from cepheid.execution.parallel.host.message_codec import MessageBatch, decode_messages, encode_messages
+from cepheid.execution.parallel.host.parallel_windows import ParallelWindows
+from cepheid.execution.parallel.host.reply_codec import Reply, decode_reply, encode_reply
+from cepheid.execution.parallel.host.shared_ring import SharedRing, frame_record
+from cepheid.execution.parallel.messages import (
+    Add,
+    CloseWindow,
+    Delete,
+    EndOfReplay,
+    Envelope,
+    Finding,
+    Match,
+    NotClosed,
+    OpenWindow,
+    Restore,
+    SaveState,
+    SendEvent,
+    StateSaved,
+    Together,
+)
+from cepheid.execution.parallel.operators.sequence import SequenceOperator
+from cepheid.execution.parallel.predicates.count import CountPredicate
+from cepheid.execution.parallel.predicates.predicate import Predicate
+from cepheid.execution.parallel.predicates.time import TimePredicate
+
+sys.path.append(str(Path(__file__).parent))
+from feeder import Feeder, feed_all
+from in_process import net
+from reference import find_matches
+from shipped_operators import DyingAlways, DyingOnce, Failing, WholeWindow, read_sort
+
+SHARED = Path("/dev/shm")  # segments are files there, on Linux
+SCHEMA = pa.schema([("sort", pa.string()), ("value", pa.float64())])
+
+
+def draw_events(count: int, late: int, seed: int = 7) -> list[Event]:
+    random = Random(seed)
+    events = []
+    for time in range(count):
+        data = {"sort": random.choice("abc"), "value": random.random()}
+        delay = random.randint(1, late) if late and random.random() < 0.1 else 0
+        events.append((time + delay, Event(EventId(time, random.randrange(3), time), data)))
+    return [event for _, event in sorted(events, key=lambda each: each[0])]
+
+
+def run(windows: ParallelWindows, events: list[Event], late: int, cut: int = 20) -> list:
+    arrivals = list(feed_all(Feeder(lambda: 0, late + 1), events))
+    changes = []
+    for start in range(0, len(arrivals), cut):
+        changes += windows.push(arrivals[start : start + cut])
+        if start % (5 * cut) == 0:
+            changes += windows.drain()  # what comes late from now on finds everything done
+    return changes + windows.drain()
+
+
+@pytest.fixture(autouse=True)
+def _nothing_stays_behind() -> Iterator[None]:
+    """No process, no segment of shared memory."""
+    before = set(SHARED.glob("psm_*"))
+    yield
+    gc.collect()
+    assert multiprocessing.active_children() == []
+    assert set(SHARED.glob("psm_*")) <= before
+
+
+@pytest.mark.parametrize("strategy", ["open box", "black box"])
+@pytest.mark.parametrize("predicate", [CountPredicate(20, 7), TimePredicate(25, 10)])
+def test_processes_give_the_answer_of_the_sorted_events(strategy: str, predicate: Predicate) -> None:
+    events = draw_events(300, 12)
+    with ParallelWindows(predicate, WholeWindow(), SCHEMA, instances=2, strategy=strategy) as windows:
+        changes = run(windows, events, 12)
+        assert windows.splitter.recoveries > 3
+        assert sum(link.recoveries for link in windows.links) > 3
+    assert net(changes) == find_matches(events, predicate, WholeWindow())
+    assert any(change.retracted for change in changes)
+
+
+def test_sequences_are_found_in_processes() -> None:
+    events, operator = draw_events(400, 20), SequenceOperator("abc", read_sort)
+    with ParallelWindows(CountPredicate(100, 20), operator, SCHEMA, instances=2) as windows:
+        changes = run(windows, events, 20)
+    found = net(changes)
+    assert len(found) > 50
+    assert found == find_matches(events, CountPredicate(100, 20), operator)
+
+
+def test_rings_far_smaller_than_what_travels_hold_back_and_lose_nothing() -> None:
+    events = draw_events(300, 12)
+    with ParallelWindows(CountPredicate(20, 7), WholeWindow(), SCHEMA, instances=2, ring_bytes=256) as windows:
+        changes = run(windows, events, 12)
+    assert net(changes) == find_matches(events, CountPredicate(20, 7), WholeWindow())
+
+
+def test_an_instance_that_dies_goes_on_from_its_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(instance_link, "LOG_BYTES", 1_000)  # so that there are checkpoints
+    events = draw_events(300, 12)
+    operator = DyingOnce(str(tmp_path / "died"), 222)
+    with ParallelWindows(CountPredicate(20, 7), operator, SCHEMA, instances=2) as windows:
+        changes = run(windows, events, 12, cut=20)
+        assert sorted(link.lives for link in windows.links) in ([1, 2], [2, 2])
+        assert all(link._checkpoint[0] > 0 for link in windows.links)
+    assert net(changes) == find_matches(events, CountPredicate(20, 7), WholeWindow())
+
+
+def test_an_instance_that_is_killed_from_outside_goes_on() -> None:
+    events = draw_events(300, 12)
+    arrivals = list(feed_all(Feeder(lambda: 0, 13), events))
+    with ParallelWindows(CountPredicate(20, 7), WholeWindow(), SCHEMA, instances=2) as windows:
+        changes = windows.push(arrivals[:150]) + windows.drain()
+        killed = windows.links[1].process_id
+        assert killed is not None
+        os.kill(killed, signal.SIGKILL)
+        changes += windows.push(arrivals[150:]) + windows.drain()
+        assert [link.lives for link in windows.links] == [1, 2]
+    assert net(changes) == find_matches(events, CountPredicate(20, 7), WholeWindow())
+
+
+def test_an_instance_that_always_dies_is_told() -> None:
+    with ParallelWindows(CountPredicate(20, 7), DyingAlways(), SCHEMA, instances=1) as windows:
+        with pytest.raises(RunFailed, match="died 3 times") as told:
+            run(windows, draw_events(100, 0), 0)
+        assert told.value.hint
+
+
+def test_an_operator_that_raises_is_told_with_its_words() -> None:
+    with ParallelWindows(CountPredicate(20, 7), Failing(), SCHEMA, instances=2) as windows:
+        with pytest.raises(RunFailed, match="ZeroDivisionError: fifty") as told:
+            run(windows, draw_events(100, 0), 0)
+        assert told.value.code == "run-failed"
+        assert told.value.hint
+        with pytest.raises(InvalidInput, match="closed"):
+            windows.drain()
+
+
+def test_an_operator_that_cannot_travel_is_refused() -> None:
+    with pytest.raises(InvalidInput, match="cannot be sent"):
+        ParallelWindows(CountPredicate(20, 7), SequenceOperator("ab", lambda event: event.data), SCHEMA)
+
+
+def test_an_unknown_strategy_is_refused() -> None:
+    with pytest.raises(InvalidInput, match="grey box"):
+        ParallelWindows(CountPredicate(20, 7), WholeWindow(), SCHEMA, strategy="grey box")
+
+
+def test_replay_sends_a_small_share_of_what_sending_again_would() -> None:
+    """What late events cause to be sent, in and between the same windows."""
+    sent = {}
+    for strategy in ("open box", "black box"):
+        for late in (0, 40):
+            with ParallelWindows(
+                CountPredicate(100, 20),
+                WholeWindow(),
+                SCHEMA,
+                instances=1,
+                strategy=strategy,
+                checkpoints=EveryEvents(50),
+            ) as windows:
+                run(windows, draw_events(200, late), 41, cut=20)
+                sent[strategy, late] = windows.bytes_sent
+    ours, theirs = (sent[strategy, 40] - sent[strategy, 0] for strategy in ("open box", "black box"))
+    assert 0 < ours < 0.2 * theirs
+
+
+# --- what travels -----------------------------------------------------------------------------------------
+
+
+def test_every_message_comes_out_as_it_went_in() -> None:
+    here, floor = EventId(5, 2, 9), EventId(1, 0, 0)
+    event = Event(here, {"sort": "a", "value": 1.5})
+    parts = [
+        *(SendEvent(event, True, False), SendEvent(event, False, True), OpenWindow(3, here), CloseWindow(3, here)),
+        *(Add(3, here), Delete(3), NotClosed(3), EndOfReplay()),
+    ]
+    envelopes = [Envelope(turn, turn % 2 == 0, floor, part) for turn, part in enumerate(parts)]
+    envelopes.append(Envelope(50, False, floor, Together((SaveState(4, 2), SendEvent(event), Restore(1)))))
+    envelopes.append(Envelope(51, False, floor, Together((OpenWindow(8, here),))))
+    batch = MessageBatch(7, True, False, envelopes)
+    assert decode_messages(encode_messages(batch, SCHEMA), SCHEMA) == batch
+
+
+def test_every_reply_comes_out_as_it_went_in() -> None:
+    match = Match((EventId(1, 2, 3), EventId(4, 5, 6)), ("x", 1.5))
+    findings = [Finding(match), Finding(Match((EventId(7, 8, 9),)), retracted=True)]
+    for reply in (
+        Reply(3, 40, 1, findings, [StateSaved(4)], b"state"),
+        Reply(3, 40, 1, [], []),
+    ):
+        assert decode_reply(encode_reply(reply)) == reply
+
+
+def test_records_cross_the_end_of_a_ring() -> None:
+    ring = SharedRing(64)
+    other = SharedRing(64, ring.name)
+    random, read, records = Random(3), [], [bytes([number]) * (number * 7 % 150) for number in range(60)]
+    waiting = memoryview(b"".join(map(frame_record, records)))
+    while len(read) < len(records):
+        waiting = waiting[ring.write(waiting[: random.randint(0, 90)]) :]
+        other.take_in()
+        while (record := other.read_record()) is not None:
+            read.append(record)
+    assert read == records
+    other.close()
+    ring.close()
