@@ -5,7 +5,9 @@ from __future__ import annotations
 import gc
 import multiprocessing
 import os
+import select
 import signal
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,7 +18,7 @@ import pytest
 
 from cepheid.errors import InvalidInput, RunFailed
 from cepheid.execution.parallel.checkpoints.every_events import EveryEvents
-from cepheid.execution.parallel.events import Event, EventId
+from cepheid.execution.parallel.events import Arrival, Event, EventId
 from cepheid.execution.parallel.host import instance_link
 from cepheid.execution.parallel.host.message_codec import MessageBatch, decode_messages, encode_messages
 from cepheid.execution.parallel.host.parallel_windows import ParallelWindows
@@ -63,13 +65,14 @@ def draw_events(count: int, late: int, seed: int = 7) -> list[Event]:
     return [event for _, event in sorted(events, key=lambda each: each[0])]
 
 
-def run(windows: ParallelWindows, events: list[Event], late: int, cut: int = 20) -> list:
+def run(windows: ParallelWindows, events: list[Event], late: int, cut: int = 20, in_step: bool = False) -> list:
+    """in_step: whatever comes late finds that all before it is done."""
     arrivals = list(feed_all(Feeder(lambda: 0, late + 1), events))
     changes = []
     for start in range(0, len(arrivals), cut):
         changes += windows.push(arrivals[start : start + cut])
-        if start % (5 * cut) == 0:
-            changes += windows.drain()  # what comes late from now on finds everything done
+        if in_step:
+            changes += windows.drain()
     return changes + windows.drain()
 
 
@@ -88,7 +91,7 @@ def _nothing_stays_behind() -> Iterator[None]:
 def test_processes_give_the_answer_of_the_sorted_events(strategy: str, predicate: Predicate) -> None:
     events = draw_events(300, 12)
     with ParallelWindows(predicate, WholeWindow(), SCHEMA, instances=2, strategy=strategy) as windows:
-        changes = run(windows, events, 12)
+        changes = run(windows, events, 12, cut=5, in_step=True)
         assert windows.splitter.recoveries > 3
         assert sum(link.recoveries for link in windows.links) > 3
     assert net(changes) == find_matches(events, predicate, WholeWindow())
@@ -179,6 +182,45 @@ def test_replay_sends_a_small_share_of_what_sending_again_would() -> None:
                 sent[strategy, late] = windows.bytes_sent
     ours, theirs = (sent[strategy, 40] - sent[strategy, 0] for strategy in ("open box", "black box"))
     assert 0 < ours < 0.2 * theirs
+
+
+FORGETFUL = """
+import os, signal, sys
+sys.path.append(sys.argv[1])
+if __name__ == "__main__":
+    import test_processes as here
+    windows = here.ParallelWindows(here.CountPredicate(20, 7), here.WholeWindow(), here.SCHEMA, instances=1)
+    here.run(windows, here.draw_events(50, 0), 0)
+    print(windows.links[0].process_id, flush=True)
+    if sys.argv[2] == "killed":
+        os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="needs Linux")
+@pytest.mark.parametrize("way", ["killed", "ends"])
+def test_processes_end_with_an_application_that_does_not_close(way: str, tmp_path: Path) -> None:
+    script = tmp_path / "forgetful.py"
+    script.write_text(FORGETFUL)
+    command = [sys.executable, str(script), str(Path(__file__).parent), way]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as application:
+        assert application.stdout is not None
+        number = int(application.stdout.readline())
+        try:
+            ended = os.pidfd_open(number)
+        except ProcessLookupError:
+            return  # already
+        assert select.select([ended], [], [], 20)[0], "it looks for the application now and then"
+        os.close(ended)
+
+
+def test_data_that_does_not_fit_the_schema_is_refused() -> None:
+    arrival = Arrival(Event(EventId(1, 0, 0), {"value": "much"}), 1, 0)
+    with (
+        ParallelWindows(CountPredicate(20, 7), WholeWindow(), SCHEMA, instances=1) as windows,
+        pytest.raises(InvalidInput, match="does not fit"),
+    ):
+        windows.push([arrival])
 
 
 # --- what travels -----------------------------------------------------------------------------------------

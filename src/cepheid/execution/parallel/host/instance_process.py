@@ -9,6 +9,7 @@ made, whatever number of them it answers: after a failure the same batches give 
 from __future__ import annotations
 
 import pickle
+import signal
 import time
 import traceback
 from collections.abc import Callable
@@ -47,6 +48,7 @@ class InstanceSetup:
 def run_instance(setup: InstanceSetup, arrived: Any, happened: Any) -> None:
     """arrived: a semaphore that says that there is something to read or room to write.  happened: the same for the
     application."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the application, which ends us
     inbox, outbox = SharedRing(setup.ring_bytes, setup.inbox), SharedRing(setup.ring_bytes, setup.outbox)
     try:
         _Process(setup, inbox, outbox, arrived, happened).run()

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
+from cepheid.errors import InvalidInput
 from cepheid.execution.parallel.events import Event, EventId
 from cepheid.execution.parallel.messages import (
     Add,
@@ -75,10 +76,18 @@ def encode_messages(batch: MessageBatch, schema: pa.Schema) -> bytes:
     columns = zip(*rows, strict=True) if rows else [()] * len(MESSAGES)
     arrays = [pa.array(column, field.type) for column, field in zip(columns, MESSAGES, strict=True)]
     messages = pa.RecordBatch.from_arrays(arrays, schema=MESSAGES).serialize()
-    events = pa.RecordBatch.from_pylist(data, schema=schema).serialize()
+    events = _write_rows(data, schema).serialize()
     floor = batch.envelopes[0].floor if batch.envelopes else _NO_EVENT
     head = _HEAD.pack(batch.number, batch.asks_checkpoint, batch.is_boundary, *floor, messages.size, events.size)
     return b"".join((head, messages, events))
+
+
+def _write_rows(data: list[Any], schema: pa.Schema) -> pa.RecordBatch:
+    try:
+        return pa.RecordBatch.from_pylist(data, schema=schema)
+    except (pa.ArrowException, AttributeError, TypeError) as problem:
+        hint = f"each must be a mapping with values for the columns {', '.join(schema.names)}"
+        raise InvalidInput(f"the data of an event does not fit the schema: {problem}", hint=hint) from problem
 
 
 def set_flags(encoded: bytes, asks_checkpoint: bool, is_boundary: bool) -> bytes:

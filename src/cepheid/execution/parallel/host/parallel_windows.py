@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import pickle
 import time
+import weakref
 from collections.abc import Iterable
 from multiprocessing import get_context
 from types import TracebackType
@@ -74,6 +75,7 @@ class ParallelWindows:
         self._waiting: list[list[Envelope]] = [[] for _ in range(instances)]
         self._pushes = 0
         self.links: list[InstanceLink] = []
+        self._end = weakref.finalize(self, _stop_all, self.links)  # whoever forgets to close leaves nothing behind
         try:
             for number in range(instances):
                 self.links.append(InstanceLink(number, setup))
@@ -113,9 +115,7 @@ class ParallelWindows:
 
     def close(self) -> None:
         """End all processes and free their memory; may be called twice."""
-        links, self.links = self.links, []
-        for link in links:
-            link.stop()
+        self._end()
 
     def __enter__(self) -> Self:
         return self
@@ -194,8 +194,13 @@ class ParallelWindows:
             self._merger.forget(min([*places, self.splitter.first_open]))
 
     def _check_open(self) -> None:
-        if not self.links:
+        if not self._end.alive:
             raise InvalidInput("these windows are closed", hint="open new ones")
+
+
+def _stop_all(links: list[InstanceLink]) -> None:
+    for link in links:
+        link.stop()
 
 
 def _pickle(operator: Operator, model: CheckpointModel) -> bytes:
