@@ -119,7 +119,7 @@ def test_an_instance_that_dies_goes_on_from_its_checkpoint(tmp_path: Path, monke
     events = draw_events(300, 12)
     operator = DyingOnce(str(tmp_path / "died"), 222)
     with ParallelWindows(CountPredicate(20, 7), operator, SCHEMA, instances=2) as windows:
-        changes = run(windows, events, 12, cut=20)
+        changes = run(windows, events, 12, in_step=True)
         assert sorted(link.lives for link in windows.links) in ([1, 2], [2, 2])
         assert all(link._checkpoint[0] > 0 for link in windows.links)
     assert net(changes) == find_matches(events, CountPredicate(20, 7), WholeWindow())

@@ -150,12 +150,11 @@ class InstanceLink:
                 self._frame(set_flags(batch.encoded, False, batch.number == self.heard))
 
     def stop(self) -> None:
-        """It ends when it has read all; after a while it is made to."""
-        if self._process.is_alive():
+        """It ends by itself, or is made to: when nobody waits any more for what it does."""
+        if self.is_idle and self._process.is_alive():
             self._frame(b"")
             self._write_out()
-            self._arrived.release()
-            self._process.join(STOP_S if not self._unsent else 0)
+            self._process.join(STOP_S)
         self._remove()
 
     def _remove(self) -> None:

@@ -99,7 +99,8 @@ class _Process:
         """At least one; none: it is over."""
         batches: list[MessageBatch] = []
         while len(batches) < MOST_BATCHES:
-            self._inbox.take_in()
+            if self._inbox.take_in():
+                self._happened.release()
             record = self._inbox.read_record()
             if record is None:
                 if batches:
@@ -113,7 +114,6 @@ class _Process:
                 batches.append(decode_messages(record, self._schema))
                 if batches[-1].is_boundary:
                     break
-        self._happened.release()
         return batches
 
     def _write(self, reply: bytes) -> bool:
@@ -128,7 +128,6 @@ class _Process:
 
     def _wait(self) -> bool:
         """Until something may have happened; false: the application is gone."""
-        self._happened.release()
         if self._arrived.acquire(timeout=PATIENCE_S):
             return True
         parent = parent_process()

@@ -8,7 +8,6 @@ that is too low only keeps more.  Messages that belong together (black box) stan
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from itertools import groupby
 from struct import Struct
 from typing import Any, NamedTuple
@@ -113,10 +112,6 @@ def decode_messages(encoded: bytes, schema: pa.Schema) -> MessageBatch:
         else:
             envelopes += [Envelope(turn, urgent, floor, part) for part in parts]
     return MessageBatch(number, asks, boundary, envelopes)
-
-
-def count_messages(envelopes: Sequence[Envelope]) -> int:
-    return sum(len(each.message.messages) if isinstance(each.message, Together) else 1 for each in envelopes)
 
 
 def _read_message(message: Any) -> tuple[int, EventId]:

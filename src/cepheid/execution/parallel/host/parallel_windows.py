@@ -162,12 +162,12 @@ class ParallelWindows:
             self._wait()
 
     def _wait(self) -> None:
-        if not self._happened.acquire(timeout=PATIENCE_S):
-            for link in self.links:
-                link.check()
+        self._happened.acquire(timeout=PATIENCE_S)
         while self._happened.acquire(block=False):
             pass
         self._pump()
+        for link in self.links:
+            link.check()
 
     def _pump(self) -> None:
         try:
