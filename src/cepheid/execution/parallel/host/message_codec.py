@@ -75,9 +75,9 @@ def encode_messages(batch: MessageBatch, schema: pa.Schema) -> bytes:
     columns = zip(*rows, strict=True) if rows else [()] * len(MESSAGES)
     arrays = [pa.array(column, field.type) for column, field in zip(columns, MESSAGES, strict=True)]
     messages = pa.RecordBatch.from_arrays(arrays, schema=MESSAGES).serialize()
-    events = _write_rows(data, schema).serialize()
+    events = _write_rows(data, schema).serialize() if data else b""
     floor = batch.envelopes[0].floor if batch.envelopes else _NO_EVENT
-    head = _HEAD.pack(batch.number, batch.asks_checkpoint, batch.is_boundary, *floor, messages.size, events.size)
+    head = _HEAD.pack(batch.number, batch.asks_checkpoint, batch.is_boundary, *floor, len(messages), len(events))
     return b"".join((head, messages, events))
 
 
@@ -100,8 +100,8 @@ def decode_messages(encoded: bytes, schema: pa.Schema) -> MessageBatch:
     floor = EventId(time, source, place)
     whole = pa.py_buffer(encoded)
     messages = pa.ipc.read_record_batch(whole.slice(_HEAD.size, size), MESSAGES)
-    rows = pa.ipc.read_record_batch(whole.slice(_HEAD.size + size, events_size), schema).to_pylist()
-    data = iter(rows)
+    rows = whole.slice(_HEAD.size + size, events_size)
+    data = iter(pa.ipc.read_record_batch(rows, schema).to_pylist() if events_size else ())
     envelopes: list[Envelope] = []
     told = zip(*(column.to_pylist() for column in messages.columns), strict=True)
     for (turn, flags), group in groupby(told, key=lambda row: (row[1], row[2] & (_URGENT | _TOGETHER))):

@@ -1,6 +1,6 @@
 """What an instance answers: the batches it has handled, what it found, the state it was asked for, a failure.
 
-    reply head (one pickle per batch, small) │ findings: an Arrow record batch of retracted, events │ state
+    head: a small pickle │ findings: an Arrow record batch of retracted, events │ state
 
 An event of a match is three numbers; the values of all matches of a batch go in the head.
 """
@@ -55,26 +55,30 @@ def encode_reply(reply: Reply) -> bytes:
         None if all(value is None for value in values) else values,
         len(reply.checkpoint) if reply.checkpoint is not None else None,
     )
-    retracted = [finding.retracted for finding in reply.findings]
-    events = [[number for event in finding.match.events for number in event] for finding in reply.findings]
-    arrays = [pa.array(retracted, pa.bool_()), pa.array(events, FINDINGS.field("events").type)]
-    found = pa.RecordBatch.from_arrays(arrays, schema=FINDINGS).serialize()
+    found = _write_findings(reply.findings) if reply.findings else b""
     told = pickle.dumps(head, protocol=5)
-    sizes = len(told).to_bytes(_SIZE, "little") + found.size.to_bytes(_SIZE, "little")
+    sizes = len(told).to_bytes(_SIZE, "little") + len(found).to_bytes(_SIZE, "little")
     return b"".join((sizes, told, found, reply.checkpoint or b""))
+
+
+def _write_findings(all_findings: list[Finding]) -> pa.Buffer:
+    retracted = [finding.retracted for finding in all_findings]
+    events = [[number for event in finding.match.events for number in event] for finding in all_findings]
+    arrays = [pa.array(retracted, pa.bool_()), pa.array(events, FINDINGS.field("events").type)]
+    return pa.RecordBatch.from_arrays(arrays, schema=FINDINGS).serialize()
 
 
 def decode_reply(encoded: bytes) -> Reply:
     told, found = (int.from_bytes(encoded[place : place + _SIZE], "little") for place in (0, _SIZE))
     start = 2 * _SIZE
     through, handled, recoveries, answers, failure, values, kept = pickle.loads(encoded[start : start + told])
-    batch = pa.ipc.read_record_batch(pa.py_buffer(encoded).slice(start + told, found), FINDINGS)
-    findings = _read_findings(batch, values)
+    findings = _read_findings(pa.py_buffer(encoded).slice(start + told, found), values) if found else []
     checkpoint = encoded[start + told + found :] if kept is not None else None
     return Reply(through, handled, recoveries, findings, answers, checkpoint, failure)
 
 
-def _read_findings(batch: pa.RecordBatch, values: Sequence[Any] | None) -> list[Finding]:
+def _read_findings(found: pa.Buffer, values: Sequence[Any] | None) -> list[Finding]:
+    batch = pa.ipc.read_record_batch(found, FINDINGS)
     retracted = batch.column(0).to_pylist()
     lists = batch.column(1)
     numbers = lists.flatten().to_numpy().reshape(-1, 3).tolist()
