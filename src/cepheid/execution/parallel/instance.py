@@ -23,10 +23,11 @@ What the thesis leaves open, and what was chosen:
 
 from __future__ import annotations
 
+import pickle
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from cepheid.execution.parallel.assigned_windows import AssignedWindow, AssignedWindows, Step
 from cepheid.execution.parallel.checkpoints.checkpoint_model import CheckpointModel, Progress
@@ -59,6 +60,11 @@ class InstanceState:
 
 class OperatorInstance:
     """recoveries: how often it went back; avoided: late events that it could slip in."""
+
+    KEPT: ClassVar[tuple[str, ...]] = (
+        *("position", "windows", "events", "recoveries", "avoided", "handled", "is_waiting"),
+        *("_urgent", "_normal", "_data", "_states", "_progress", "_speculative", "_early", "_deleted"),
+    )
 
     def __init__(
         self,
@@ -266,6 +272,14 @@ class OperatorInstance:
     def _spans(self, number: int) -> bool:
         window = self.windows.find(number)
         return window is not None and window.spans(self.position)
+
+    def write_state(self) -> bytes:
+        """All that it knows, for another process to go on with."""
+        return pickle.dumps({name: getattr(self, name) for name in self.KEPT}, protocol=5)
+
+    def read_state(self, written: bytes) -> None:
+        for name, value in pickle.loads(written).items():
+            setattr(self, name, value)
 
     def _clone(self, data: dict[int, Any]) -> dict[int, Any]:
         return {number: self._operator.clone(each) for number, each in data.items()}

@@ -75,7 +75,7 @@ class InternalReplay:
         elif state.pending:
             earlier, state.pending = state.pending, None
             self._keep(replace(earlier, number=known.number, instance=known.instance))
-            splitter.send_once(known.instance, splitter.events[earlier.first], late=True)
+            splitter.send_event([known.instance], splitter.events[earlier.first], late=True)
             splitter.send(known.instance, Add(known.number, earlier.first))
         else:
             splitter.send(known.instance, Delete(known.number))
@@ -91,7 +91,7 @@ class InternalReplay:
         if not pending:
             return None
         window = self._splitter.start(pending)
-        self._splitter.send_once(window.instance, self._splitter.events[window.first], late=True)
+        self._splitter.send_event([window.instance], self._splitter.events[window.first], late=True)
         return window
 
     # --- where windows end -------------------------------------------------------------------------------

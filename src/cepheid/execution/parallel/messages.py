@@ -104,8 +104,7 @@ Message = SendEvent | OpenWindow | CloseWindow | Add | Delete | NotClosed | EndO
 WindowMessage = OpenWindow | CloseWindow | Add | Delete | NotClosed
 
 
-@dataclass(frozen=True, slots=True)
-class Envelope:
+class Envelope(NamedTuple):
     """turn: grows from message to message.  floor: from now on, no message is about anything at or before it."""
 
     turn: int

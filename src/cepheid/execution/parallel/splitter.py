@@ -86,8 +86,7 @@ class Splitter(Splitting):
     def _go_back(self, event: Event) -> None:
         self.recoveries += 1
         self.is_replaying = True
-        for instance in range(len(self.loads)):
-            self.send_once(instance, event, late=True)
+        self.send_event(range(len(self.loads)), event, late=True)
         until, before = self.position, (*self.closed, *self.state.windows)
         self.position, saved = self.states.go_back_before(event.id)
         self.state = saved.clone()

@@ -112,14 +112,18 @@ class Splitting:
         owners = {window.instance for window in self.state.windows}
         if self.predicate.includes_end:
             owners |= {window.instance for window in reversed(self.closed) if window.end == event.id}
-        for owner in sorted(owners):
-            self.send_once(owner, event, late)
+        self.send_event(sorted(owners), event, late)
 
-    def send_once(self, instance: int, event: Event, late: bool) -> None:
-        has_it = self.has_event.get(event.id, 0)
-        if not has_it >> instance & 1:
-            self.has_event[event.id] = has_it | 1 << instance
-            self.send(instance, SendEvent(event, late, event.id in self.speculative))
+    def send_event(self, instances: Iterable[int], event: Event, late: bool) -> None:
+        """To those that do not have it yet."""
+        have_it = self.has_event.get(event.id, 0)
+        missing = [each for each in instances if not have_it >> each & 1]
+        if missing:
+            message = SendEvent(event, late, event.id in self.speculative)
+            for each in missing:
+                have_it |= 1 << each
+                self.send(each, message)
+            self.has_event[event.id] = have_it
 
     def send(self, instance: int, message: Any) -> None:
         self._out.append(Sending(instance, Envelope(self._turn, self.is_replaying, self.states.floor, message)))
@@ -129,6 +133,11 @@ class Splitting:
     def hear(self, instance: int, handled: int, replies: Iterable[Any] = ()) -> None:  # noqa: ARG002
         """An instance has handled so many more messages.  replies: what it was asked for."""
         self.loads[instance] -= handled
+
+    @property
+    def is_blocked(self) -> bool:
+        """Does it wait for answers of instances?"""
+        return False
 
     def refuse(self, event: Event) -> None:
         """It is too late to be put right."""

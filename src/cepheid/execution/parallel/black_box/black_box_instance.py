@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from cepheid.execution.parallel.assigned_windows import AssignedWindows
 from cepheid.execution.parallel.checkpoints.checkpoint_model import CheckpointModel
@@ -37,6 +37,8 @@ class Never:
 
 class BlackBoxInstance(OperatorInstance):
     """sends_states: to the consistency manager, as in [MP13b]; else they stay here and their number is enough (5.5)."""
+
+    KEPT: ClassVar[tuple[str, ...]] = (*OperatorInstance.KEPT, "_whole", "_saved_at")
 
     def __init__(
         self,

@@ -93,6 +93,10 @@ class BlackBoxSplitter(Splitting):
                 self._awaited.discard(instance)
 
     @property
+    def is_blocked(self) -> bool:
+        return bool(self._awaited)
+
+    @property
     def floor(self) -> EventId:
         return self._system_states[0].position if self._system_states else self.position
 

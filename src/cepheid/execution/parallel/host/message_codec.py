@@ -1,0 +1,145 @@
+"""Messages of a splitter as Arrow buffers: one record batch of messages, one of the rows of the events in them.
+
+    number, flags, floor │ lengths │ messages: kind, turn, flags, window, time, source, number │ rows of events
+
+The schemas are known on both sides and do not travel.  All envelopes of a batch have the floor of the first: a floor
+that is too low only keeps more.  Messages that belong together (black box) stand in a row and have one turn.
+"""
+
+from __future__ import annotations
+
+from itertools import groupby
+from struct import Struct
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+
+from cepheid.errors import InvalidInput
+from cepheid.execution.parallel.events import Event, EventId
+from cepheid.execution.parallel.messages import (
+    Add,
+    CloseWindow,
+    Delete,
+    EndOfReplay,
+    Envelope,
+    NotClosed,
+    OpenWindow,
+    Restore,
+    SaveState,
+    SendEvent,
+    Together,
+)
+
+KINDS = [SendEvent, OpenWindow, CloseWindow, Add, Delete, NotClosed, EndOfReplay, SaveState, Restore]
+_KIND_NUMBERS: dict[type, int] = {kind: number for number, kind in enumerate(KINDS)}
+_URGENT, _LATE, _SPECULATIVE, _TOGETHER = 1, 2, 4, 8
+_NO_EVENT = EventId(0, 0, 0)
+_HEAD = Struct("<q??qqqqq")
+MESSAGES = pa.schema(
+    [
+        ("kind", pa.int8()),
+        ("turn", pa.int64()),
+        ("flags", pa.int8()),
+        ("window", pa.int64()),
+        ("time", pa.int64()),
+        ("source", pa.int32()),
+        ("number", pa.int64()),
+    ]
+)
+
+
+class MessageBatch(NamedTuple):
+    """number: grows by one from batch to batch.  asks_checkpoint: the instance shall send its state.  is_boundary: it
+    shall answer before it reads on."""
+
+    number: int
+    asks_checkpoint: bool
+    is_boundary: bool
+    envelopes: list[Envelope]
+
+
+def encode_messages(batch: MessageBatch, schema: pa.Schema) -> bytes:
+    """schema: of the data of events, which are mappings."""
+    rows: list[tuple[int, ...]] = []
+    data: list[Any] = []
+    for envelope in batch.envelopes:
+        message, flags = envelope.message, _URGENT if envelope.urgent else 0
+        together = message.messages if isinstance(message, Together) else None
+        for each in (message,) if together is None else together:
+            extra = _TOGETHER if together is not None else 0
+            if isinstance(each, SendEvent):
+                data.append(each.event.data)
+                extra |= (_LATE if each.late else 0) | (_SPECULATIVE if each.is_speculative else 0)
+            window, event = _read_message(each)
+            rows.append((_KIND_NUMBERS[type(each)], envelope.turn, flags | extra, window, *event))
+    columns = zip(*rows, strict=True) if rows else [()] * len(MESSAGES)
+    arrays = [pa.array(column, field.type) for column, field in zip(columns, MESSAGES, strict=True)]
+    messages = pa.RecordBatch.from_arrays(arrays, schema=MESSAGES).serialize()
+    events = _write_rows(data, schema).serialize() if data else b""
+    floor = batch.envelopes[0].floor if batch.envelopes else _NO_EVENT
+    head = _HEAD.pack(batch.number, batch.asks_checkpoint, batch.is_boundary, *floor, len(messages), len(events))
+    return b"".join((head, messages, events))
+
+
+def _write_rows(data: list[Any], schema: pa.Schema) -> pa.RecordBatch:
+    try:
+        return pa.RecordBatch.from_pylist(data, schema=schema)
+    except (pa.ArrowException, AttributeError, TypeError) as problem:
+        hint = f"each must be a mapping with values for the columns {', '.join(schema.names)}"
+        raise InvalidInput(f"the data of an event does not fit the schema: {problem}", hint=hint) from problem
+
+
+def set_flags(encoded: bytes, asks_checkpoint: bool, is_boundary: bool) -> bytes:
+    """The same batch with other flags."""
+    number, _, _, *rest = _HEAD.unpack_from(encoded)
+    return _HEAD.pack(number, asks_checkpoint, is_boundary, *rest) + encoded[_HEAD.size :]
+
+
+def decode_messages(encoded: bytes, schema: pa.Schema) -> MessageBatch:
+    number, asks, boundary, time, source, place, size, events_size = _HEAD.unpack_from(encoded)
+    floor = EventId(time, source, place)
+    whole = pa.py_buffer(encoded)
+    messages = pa.ipc.read_record_batch(whole.slice(_HEAD.size, size), MESSAGES)
+    rows = whole.slice(_HEAD.size + size, events_size)
+    data = iter(pa.ipc.read_record_batch(rows, schema).to_pylist() if events_size else ())
+    envelopes: list[Envelope] = []
+    told = zip(*(column.to_pylist() for column in messages.columns), strict=True)
+    for (turn, flags), group in groupby(told, key=lambda row: (row[1], row[2] & (_URGENT | _TOGETHER))):
+        parts = [_make_message(row, data) for row in group]
+        urgent = bool(flags & _URGENT)
+        if flags & _TOGETHER:
+            envelopes.append(Envelope(turn, urgent, floor, Together(tuple(parts))))
+        else:
+            envelopes += [Envelope(turn, urgent, floor, part) for part in parts]
+    return MessageBatch(number, asks, boundary, envelopes)
+
+
+def _read_message(message: Any) -> tuple[int, EventId]:
+    match message:
+        case SendEvent(event=event):
+            return 0, event.id
+        case OpenWindow(window=window, first=place) | Add(window=window, first=place):
+            return window, place
+        case CloseWindow(window=window, end=place):
+            return window, place
+        case Delete(window=window) | NotClosed(window=window):
+            return window, _NO_EVENT
+        case SaveState(number=number, oldest=oldest):
+            return number, EventId(oldest, 0, 0)
+        case Restore(number=number, state=None):
+            return number, _NO_EVENT
+        case EndOfReplay():
+            return 0, _NO_EVENT
+    raise AssertionError(f"{message} does not travel")
+
+
+def _make_message(row: tuple[int, ...], data: Any) -> Any:
+    number, _, flags, window, *place = row
+    kind, event = KINDS[number], EventId(*place)
+    if kind is SendEvent:
+        return SendEvent(Event(event, next(data)), bool(flags & _LATE), bool(flags & _SPECULATIVE))
+    if kind in (OpenWindow, CloseWindow, Add):
+        return kind(window, event)
+    if kind in (Delete, NotClosed, Restore):
+        return kind(window)
+    return SaveState(window, event.time) if kind is SaveState else EndOfReplay()

@@ -1,0 +1,58 @@
+"""Operators that travel to processes: they are found there by the name of this file."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterable
+
+from cepheid.execution.parallel.events import Event, EventId
+from cepheid.execution.parallel.messages import Match
+
+
+def read_sort(event: Event) -> str:
+    return event.data["sort"]
+
+
+class WholeWindow:
+    """All events of a window, and on the way each "a" with the number of events before it."""
+
+    def begin(self) -> list[EventId]:
+        return []
+
+    def process(self, event: Event, data: list[EventId]) -> Iterable[Match]:
+        data.append(event.id)
+        return [Match((data[0], event.id), len(data))] if event.data["sort"] == "a" else []
+
+    def finish(self, data: list[EventId]) -> Iterable[Match]:
+        return [Match(tuple(data), "whole")] if data else []
+
+    def clone(self, data: list[EventId]) -> list[EventId]:
+        return list(data)
+
+
+class Failing(WholeWindow):
+    def process(self, event: Event, data: list[EventId]) -> Iterable[Match]:
+        if event.time == 50:
+            raise ZeroDivisionError("fifty")
+        return super().process(event, data)
+
+
+class DyingOnce(WholeWindow):
+    """Kills its process with an event, unless a file says that it did so."""
+
+    def __init__(self, path: str, time: int) -> None:
+        self.path, self.time = path, time
+
+    def process(self, event: Event, data: list[EventId]) -> Iterable[Match]:
+        if event.time == self.time and not os.path.exists(self.path):  # noqa: PTH110
+            with open(self.path, "w"):  # noqa: PTH123
+                os.kill(os.getpid(), signal.SIGKILL)
+        return super().process(event, data)
+
+
+class DyingAlways(WholeWindow):
+    def process(self, event: Event, data: list[EventId]) -> Iterable[Match]:
+        if event.time == 50:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return super().process(event, data)
