@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from random import Random
@@ -209,6 +210,18 @@ def test_however_batches_come_a_folder_is_the_net_answer(tmp_path_factory: pytes
     for moment, table in make_deliveries(random, batches, overtaken=3):
         clock.move(to=START + timedelta(seconds=moment))
         sink.write(table)
+    assert place.rows() == net(maker)
+
+
+@pytest.mark.parametrize("place", ["folder", "postgres"], indirect=True)
+def test_several_writers_share_a_table(place: Place) -> None:
+    maker = ChangeMaker(Random(9))
+    tables = [make_table(maker.make(4)) for _ in range(24)]
+    with ThreadPoolExecutor(4) as pool:  # each has some of the changes of every row, and all of them begin at once
+        sinks = [cep.MergeSink(place.target) for _ in range(4)]
+        writes = [pool.submit(sinks[number % 4].write, table) for number, table in enumerate(tables)]
+    for write in writes:
+        write.result()
     assert place.rows() == net(maker)
 
 

@@ -54,7 +54,7 @@ class PostgresTable:
         columns = {field.name: find_type(field.name, field.type) for field in schema if field.name != "_change"}
         self._statements = statements = MergeStatements(tuple(self._table.split(".")), columns, self._key)
         with self._open() as connection, connection.transaction():
-            for statement in (LOCK, *statements.make_tables(), *_make_indices(statements)):
+            for statement in (LOCK, *statements.make_tables(), _lock(statements), *_make_indices(statements)):
                 connection.execute(statement.encode())
 
     def merge(self, latest: pa.Table, tombstones: Tombstones) -> None:
@@ -62,7 +62,7 @@ class PostgresTable:
         names = ", ".join(map(quote_name, latest.column_names))
         copy_into = f"COPY {STAGED} ({names}) FROM STDIN (FORMAT csv)"
         with self._open() as connection, connection.transaction():
-            connection.execute(f"LOCK TABLE {self._statements.tombstones} IN EXCLUSIVE MODE".encode())
+            connection.execute(_lock(self._statements).encode())
             connection.execute(f"{self._statements.stage()} ON COMMIT DROP".encode())
             with connection.cursor() as cursor, cursor.copy(copy_into.encode()) as copy:
                 copy.write(_write_csv(latest))
@@ -106,6 +106,11 @@ def find_type(name: str, kind: pa.DataType) -> str:
         if is_kind(kind):
             return called
     raise NotSupportedYet(f'column "{name}", a {kind}, in PostgreSQL', hint=f"cast {name} to text in the query")
+
+
+def _lock(statements: MergeStatements) -> str:
+    """One writer at a time.  All take this lock before they touch the table: an index that is made locks it as well."""
+    return f"LOCK TABLE {statements.tombstones} IN EXCLUSIVE MODE"
 
 
 def _make_indices(statements: MergeStatements) -> list[str]:
