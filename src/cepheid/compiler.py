@@ -27,6 +27,7 @@ from cepheid.errors import CepheidError, InvalidInput, InvalidOrder, UnboundedSt
 from cepheid.graph.attributes import Beliefs
 from cepheid.graph.changing import HOW_TO_BOUND_CHANGES, explain_unbounded_changes
 from cepheid.graph.json_form import write_json
+from cepheid.graph.late_report import report_late
 from cepheid.graph.merge_graphs import add_graph, merge_graphs
 from cepheid.graph.pattern_report import report_patterns
 from cepheid.graph.query_graph import QueryGraph
@@ -54,6 +55,7 @@ from cepheid.placement.place_by_nature import place_by_nature
 from cepheid.placement.placed_graph import PlacedGraph
 from cepheid.rewrite.rewriter import RuleApplication, rewrite_graph
 from cepheid.schema import CHANGE_COLUMNS
+from cepheid.settings import Settings
 
 StepName = Literal["parsed", "bound", "rewritten", "placed"]
 FormatName = Literal["text", "mermaid", "json"]
@@ -212,8 +214,9 @@ def explain_compilation(
     step: str = "rewritten",
     format: str = "text",  # noqa: A002 (the name is part of the contract)
     idle: Collection[str] = (),
+    late: Settings | None = None,
 ) -> str:
-    """One step, as text, Mermaid or JSON.  idle: streams that may be."""
+    """One step, as text, Mermaid or JSON.  idle: streams that may be; late: what was said of late events."""
     if step not in get_args(StepName):
         raise InvalidInput(f'there is no step "{step}"', hint=f"steps: {', '.join(get_args(StepName))}")
     if format not in get_args(FormatName):
@@ -231,6 +234,7 @@ def explain_compilation(
     parts = [render_text(graph, places if step == "bound" else _note_columns(graph, places))]
     if step != "bound":
         parts += [report_patterns(graph), report_windows(graph), report_waiting(graph, idle)]
+        parts += [] if late is None else [report_late(graph, late)]
     if step == "rewritten":
         parts.append(_explain_trace(compilation))
     return "\n\n".join(part for part in parts if part)

@@ -199,12 +199,14 @@ def explain(
     event_time: Mapping[str, str] | None = None,
     functions: Mapping[str, Function] | None = None,
     idle_after: IdleAfter | None = None,
+    disorder: Disorder | None = None,
     **inputs: Any,
 ) -> str:
     """What becomes of a query: step parsed, bound, rewritten or placed; as text, mermaid or json.  Schemas stand for
-    streams, as in `open`, tables for themselves, as in `sql`."""
+    streams, as in `open`, tables for themselves, as in `sql`.  disorder: to see what becomes of late events."""
     query = write_in(query, dialect)
     idle = read_idle_after(idle_after, part_lookups(inputs)[1])
+    late = None if disorder is None else check_disorder(disorder).choose(Settings())
     may_be_idle = idle if isinstance(idle, Mapping) else () if idle is None else inputs
     if _on_spark(inputs):
         from cepheid.execution.spark.host import compile_on_spark, read_inputs
@@ -213,7 +215,7 @@ def explain(
         own = read_functions(functions, python)
         given = read_inputs(inputs, python, check_dialect(dialect, "spark"), own)
         compilation = compile_on_spark(query, replace(given, event_time=event_time or {}))
-        return explain_compilation(compilation, step, format, may_be_idle)
+        return explain_compilation(compilation, step, format, may_be_idle, late)
     check_dialect(dialect, "trino")
     lookups, others = part_lookups(inputs)
     read = {name: read_changelog_schema(read_schema(name, value)) for name, value in others.items()}
@@ -227,7 +229,7 @@ def explain(
         functions=functions,
         event_time=event_time,
     )
-    return explain_compilation(compile_query(query, catalog), step, format, may_be_idle)
+    return explain_compilation(compile_query(query, catalog), step, format, may_be_idle, late)
 
 
 def late_events(spark: Any, checkpoint: str) -> Any:

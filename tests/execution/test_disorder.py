@@ -307,3 +307,19 @@ def test_recall_waits_as_long_as_results_need(emit: Any) -> None:
         slack[recall] = query.lateness.slack_s
     assert slack[0.5] < 0.5
     assert 1.7 < slack[0.999] < 2.4
+
+
+def test_explain_says_what_becomes_of_late_events_at_each_vertex() -> None:
+    disorder = cep.Disorder(wait="2 s", bound="10 minutes", emit="changes")
+    told = cep.explain(PAIRS, s=SCHEMA, disorder=disorder)
+    assert "late events (held for 2 s, taken in up to 10 min late, corrected):" in told
+    assert "sequence_1: only matches within 3 s of them, of the same _key0" in told
+    told = cep.explain(OVER_PAIRS, s=SCHEMA, disorder=cep.Disorder(recall=0.99, bound="5 s"))
+    assert "(held as long as 0.99 of the rows need, taken in up to 5 s late, what was given out stays)" in told
+    assert "window_aggregate_1: what vertices below it take back" in told
+    told = cep.explain(
+        "SELECT k FROM s MATCH_RECOGNIZE (PARTITION BY k ORDER BY ts PATTERN (a b))", s=SCHEMA, disorder=disorder
+    )
+    assert "row_pattern_1: all that may still change is computed again" in told
+    assert "set apart" in cep.explain(PAIRS, s=SCHEMA, disorder=cep.Disorder(bound="5 s"))
+    assert "late events" not in cep.explain(PAIRS, s=SCHEMA)

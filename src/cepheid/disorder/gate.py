@@ -52,9 +52,9 @@ class Gate:
         delay = self._delays_us[number]
         self.hear(number, [time - delay if time > BEGINNING else BEGINNING for time in known])
 
-    def hold_for(self, delay_us: int) -> None:
-        """From now on, events of every input may be overtaken for so long; the horizon does not go back."""
-        self._delays_us = [delay_us] * len(self._delays_us)
+    def hold_for(self, number: int, delay_us: int) -> None:
+        """From now on, events of an input may be overtaken for so long; the horizon does not go back."""
+        self._delays_us[number] = delay_us
 
     def hear(self, number: int, times: list[int]) -> None:
         """No event of a stream of an input will be older than this: so say heartbeats, of some streams or of all."""

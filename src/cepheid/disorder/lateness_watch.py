@@ -14,6 +14,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from cepheid.disorder.lateness_report import LatenessReport, LatenessTally
 from cepheid.disorder.speculation import LoadZone, Speculation, follow_load
 from cepheid.disorder.waits.fixed import FixedWait
@@ -24,13 +26,19 @@ from cepheid.settings import Waiting
 
 
 class LatenessWatch:
-    """waiting: the rule; None: wait_us, always.  bound_us: how old an event may be that is not late, None: any age."""
+    """waiting: the rule; None: wait_us, always.  bound_us: how old an event may be that is not late, None: any age.
+    inputs: each waits for its own late events; that one is behind another is known by its clock (gate.py)."""
 
     def __init__(
-        self, waiting: Waiting | None, wait_us: int, bound_us: int | None, zone: LoadZone | None = None
+        self,
+        waiting: Waiting | None,
+        wait_us: int,
+        bound_us: int | None,
+        inputs: int = 1,
+        zone: LoadZone | None = None,
     ) -> None:
         self._rule = "fixed" if waiting is None else waiting.rule
-        self._wait: Wait = FixedWait(wait_us) if waiting is None else make_wait(waiting)
+        self._waits: list[Wait] = [FixedWait(wait_us) if waiting is None else make_wait(waiting) for _ in range(inputs)]
         longest = None if waiting is None or waiting.max_wait is None else in_microseconds(waiting.max_wait)
         self._most_us = min((span for span in (bound_us, longest) if span is not None), default=None)
         self._zone = zone or LoadZone()
@@ -41,25 +49,25 @@ class LatenessWatch:
         self.moment = BEGINNING  # event time by now
         self.given = self.taken_back = 0  # rows
 
-    @property
-    def held_us(self) -> int:
-        """How long events are held back from now on."""
-        slack_us = self._wait.slack_us
+    def held_us(self, number: int) -> int:
+        """How long events of an input are held back from now on."""
+        slack_us = self._waits[number].slack_us
         least_us = slack_us if self._most_us is None else min(slack_us, self._most_us)
         return int(least_us * self._speculation.factor)
 
-    def see(self, times: Int64s, sources: Int64s) -> Int64s:
-        """Events in the order of arrival; int64[n]: how late each is."""
-        lateness = self._wait.see(times, sources)
+    def see(self, number: int, times: Int64s) -> Int64s:
+        """Events of an input in the order of arrival; int64[n]: how late each is."""
+        lateness = self._waits[number].see(times, np.zeros(len(times), dtype=np.int64))
         if len(times):
             self.moment = max(self.moment, int(times[-1] + lateness[-1]))
             self.tally.see(lateness, self.moment)
-            self.tally.hold(self._wait.slack_us, self._speculation.factor)
+            self.tally.hold(max(wait.slack_us for wait in self._waits), self._speculation.factor)
         return lateness
 
     def learn(self, needs: Int64s) -> None:
         """How late the latest event of each result was that came out."""
-        self._wait.learn(needs, self.moment)
+        for wait in self._waits:
+            wait.learn(needs, self.moment)
         self.tally.learn(needs, self.moment)
 
     def count_rows(self, given: int, taken_back: int) -> None:
@@ -82,7 +90,7 @@ class LatenessWatch:
         best = self._speculation.best
         return {
             "rule": self._rule,
-            "wait": self._wait.write_state(),
+            "waits": [wait.write_state() for wait in self._waits],
             "tally": self.tally.write_state(),
             "speculation": [self._speculation.factor, best],
             "moment": self.moment,
@@ -97,7 +105,8 @@ class LatenessWatch:
         if self._is_adaptive:
             self._speculation = Speculation(*state["speculation"])
         if state["rule"] == self._rule:
-            self._wait.read_state(state["wait"])
+            for wait, known in zip(self._waits, state["waits"], strict=True):
+                wait.read_state(known)
 
 
 def report_lateness(watches: Iterable[LatenessWatch]) -> LatenessReport:

@@ -39,7 +39,6 @@ from cepheid.execution.changing.change_log import ChangeLog
 from cepheid.execution.changing.change_rows import CARRIED, GONE, PLACE, ROW, Flags, Int64s, read_flags
 from cepheid.execution.changing.given_rows import GivenRows, OrderRows
 from cepheid.execution.changing.local_correction import LocalCorrection, Touched
-from cepheid.execution.changing.reach import Reach, find_reach
 from cepheid.execution.changing.row_identity import (
     EVENT,
     LATENESS,
@@ -53,6 +52,7 @@ from cepheid.execution.changing.scopes import Scopes
 from cepheid.execution.engine import MOST_AT_ONCE, make_operator, unite_schemas, unite_tables
 from cepheid.execution.operator import KeptEvents, Operator
 from cepheid.graph.node import EngineNode
+from cepheid.graph.reach import Reach, find_reach
 from cepheid.measurement import Counts
 from cepheid.settings import Waiting
 
@@ -135,7 +135,7 @@ class ChangingEngine:
             self.bound = Gate([patience.bound_us or 0] * count, False, streams)  # moves if there is a bound
         self.watch: LatenessWatch | None = None
         if patience.waiting is not None or patience.corrects:
-            self.watch = LatenessWatch(patience.waiting, patience.wait_us, patience.bound_us)
+            self.watch = LatenessWatch(patience.waiting, patience.wait_us, patience.bound_us, len(inputs))
         self.counts = Counts()
         self.late: list[pa.Table] = []
         self._no_events = self.layout.empty_table()
@@ -178,16 +178,21 @@ class ChangingEngine:
     # --- time --------------------------------------------------------------------------------------------
     def measure(self, tables: list[pa.Table]) -> None:
         """How late the events are that come next decides how long others wait."""
-        if self.watch is None or not any(map(len, tables)):
+        if self.watch is None:
             return
-        read = [order_values(table.column("_time")) for table in tables]
-        times = [found if placed is None else found[placed] for found, placed in read]
-        sources = np.repeat(np.arange(len(tables)), [len(each) for each in times])
-        lateness = self.watch.see(np.concatenate(times), sources)
-        self.gate.hold_for(self.watch.held_us)
-        if self._learns:
-            known = np.split(lateness, np.cumsum([len(each) for each in times])[:-1])
-            self._lateness = [_spread(*each) for each in zip(known, (placed for _, placed in read), strict=True)]
+        self._lateness = []
+        for number, table in enumerate(tables):
+            times, placed = order_values(table.column("_time"))
+            lateness = self.watch.see(number, times if placed is None else times[placed])
+            if self._learns:
+                self._lateness.append(_spread(lateness, placed))
+        self.hold()
+
+    def hold(self) -> None:
+        """Events wait as long as is known now."""
+        if self.watch is not None:
+            for number in range(len(self.gate.newest)):
+                self.gate.hold_for(number, self.watch.held_us(number))
 
     def see(self, number: int, newest: list[int]) -> None:
         """The newest times that the streams of an input have told."""

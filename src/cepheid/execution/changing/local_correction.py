@@ -20,9 +20,9 @@ from cepheid.event_time import order_values
 from cepheid.execution.changing.change_log import ChangeLog
 from cepheid.execution.changing.change_rows import Int64s
 from cepheid.execution.changing.given_rows import Difference, GivenRows, Places
-from cepheid.execution.changing.reach import Reach, pays_alone
 from cepheid.execution.changing.scopes import Scopes
 from cepheid.execution.changing.spans import Spans
+from cepheid.graph.reach import Reach, pays_alone
 
 Step = Callable[[pa.Table], list[pa.Table]]
 """Gives events in order to the live operator, at the horizon that it knows: the rows of each vertex."""

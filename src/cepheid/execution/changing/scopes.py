@@ -21,13 +21,13 @@ import pyarrow.compute as pc
 
 from cepheid.event_time import order_values
 from cepheid.execution.changing.change_rows import Flags, Int64s
-from cepheid.execution.changing.reach import Reach
 from cepheid.execution.changing.row_hash import hash_rows
 from cepheid.graph.node import EngineNode
 from cepheid.graph.operators import Sequence, WindowAggregate, WindowJoin
 from cepheid.graph.operators.row_pattern import OutputCell
 from cepheid.graph.operators.window_aggregate import WindowCell
 from cepheid.graph.operators.window_join import JoinCell
+from cepheid.graph.reach import Reach
 from cepheid.kernel.columns import Column
 from cepheid.kernel.compiled.key_index import KeyIndex
 from cepheid.kernel.expression import Position

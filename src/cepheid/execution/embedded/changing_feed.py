@@ -216,7 +216,7 @@ class ChangingFeed:
         self.floor, self.settled_floor = header["floor"], header["settled_floor"]
         if engine.watch is not None and header.get("lateness"):
             engine.watch.read_state(header["lateness"])
-            engine.gate.hold_for(engine.watch.held_us)
+            engine.hold()
 
     def _read_base(
         self, header: Mapping[str, Any], base: pa.Table, partials: bytes, members: list[int]

@@ -43,13 +43,13 @@ class Reach:
         return self.back_us + self.fore_us
 
 
-def find_reach(nodes: List[EngineNode], layout: pa.Schema) -> Reach | None:
-    """For vertices that share an engine; None: an event may touch anything."""
+def find_reach(nodes: List[EngineNode], layout: pa.Schema | None = None) -> Reach | None:
+    """For vertices that share an engine; None: an event may touch anything.  layout: of their events, if known."""
     found = [_find_reach(node, nodes) for node in nodes]
     known = [reach for reach in found if reach is not None]
     if len(known) < len(found) or len({reach.scope for reach in known}) > 1:
         return None
-    if any(pa.types.is_floating(layout.field(column).type) for column in known[0].scope):
+    if layout is not None and any(pa.types.is_floating(layout.field(column).type) for column in known[0].scope):
         return None  # there are two zeros: what a row shows of its group is the one that came first, from the base on
     return Reach(max(reach.back_us for reach in known), max(reach.fore_us for reach in known), known[0].scope)
 
