@@ -13,10 +13,10 @@ import pytest
 
 import cepheid as cep
 from cepheid.errors import UnboundedStateWarning
-from cepheid.execution.changing import reach
 from cepheid.execution.changing.changing_engine import ChangingEngine
 from cepheid.execution.changing.shelf import Shelf
 from cepheid.execution.changing.spans import Spans
+from cepheid.graph import reach
 from cepheid.graph.reach import ALWAYS_LITTLE, pays_alone
 
 SCHEMA = pa.schema({"ts": pa.timestamp("us"), "k": "int64", "v": "int64", "f": "float64"})
