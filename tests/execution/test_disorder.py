@@ -144,7 +144,7 @@ def count_net(rows: pa.Table) -> Counter[tuple[Any, ...]]:
     there: dict[str, tuple[Any, ...]] = {}
     versions: dict[str, int] = {}
     for change, match, version, *row in zip(*rows.to_pydict().values(), strict=True):
-        assert versions.get(match, 0) < version
+        assert versions.get(match, -1) < version
         versions[match] = version
         if change == "insert":
             assert match not in there
@@ -191,6 +191,31 @@ def test_disorder_beside_lateness_or_emit_is_refused() -> None:
         cep.open(SUMS, s=SCHEMA, disorder="2 s")  # type: ignore[arg-type]
     with pytest.raises(InvalidInput, match="no meaning for whole tables"):
         cep.sql(SUMS, s=events((0, 1, 1)), disorder=disorder)
+
+
+@pytest.mark.filterwarnings(
+    "ignore::cepheid.errors.RowsAtTheEndWarning", "ignore::cepheid.errors.UnboundedStateWarning"
+)
+def test_results_that_are_never_final_come_at_the_end_as_without_disorder() -> None:
+    arrivals = make_arrivals(4, 200, 2.0)
+    for text in (
+        "SELECT k, count(*) AS n FROM s GROUP BY k",
+        f"SELECT k, max(s) AS m FROM ({SUMS}) GROUP BY k",
+    ):
+        rows = run(cep.open(text, s=SCHEMA, disorder=cep.Disorder(wait="1 s", bound="2 s")), arrivals, 9)
+        query = cep.open(text, s=SCHEMA, disorder=cep.Disorder(wait="0 s", bound="2 s"))
+        assert run(query, arrivals, 9).schema == rows.schema == cep.sql(text, s=arrivals).schema
+        assert count_rows(rows) if "max" in text else count_rows(rows) == count_rows(cep.sql(text, s=arrivals))
+
+
+def test_an_event_that_is_read_twice_is_taken_or_late_as_one() -> None:
+    text = "SELECT x.v AS a, y.v AS b FROM s [ROWS 5] AS x, s [RANGE 2 SECONDS] AS y WHERE x.k = y.k AND x.v < y.v"
+    arrivals = make_arrivals(21, 300, 2.0)
+    query = cep.open(text, s=SCHEMA, disorder=cep.Disorder(wait="0 s", bound="2 s"))
+    rows = run(query, arrivals, 1)
+    late = query.late_events()
+    assert len(late) > 0
+    assert count_rows(rows) == count_rows(cep.sql(text, s=without(arrivals, late)))
 
 
 def test_views_are_refused_in_sessions_that_correct() -> None:

@@ -56,6 +56,7 @@ from cepheid.graph.reach import Reach, find_reach
 from cepheid.measurement import Counts
 from cepheid.settings import Waiting
 
+MOST_CHUNKS = 16  # of events that are held back
 SPARE_EVENTS = 8192  # forgotten events that are not worth starting afresh for
 
 
@@ -231,7 +232,9 @@ class ChangingEngine:
         fresh, gone = self._accept(tables)
         removed = self._cancel(fresh.filter(pa.array(gone))) if gone.any() else None
         inserts = fresh.filter(pa.array(~gone)) if gone.any() else fresh
-        self._held = pa.concat_tables([self._held, inserts]) if len(inserts) else self._held
+        if len(inserts):
+            held = pa.concat_tables([self._held, inserts])
+            self._held = held.combine_chunks() if held.column(0).num_chunks > MOST_CHUNKS else held
         self.gate.advance()
         if self._patience.is_bounded:
             self.bound.advance()
@@ -475,18 +478,26 @@ class ChangingEngine:
         return taken
 
     def _choose_harmless(self, late: pa.Table, taken: pa.Table, does_no_harm: Callable[[pa.Table], bool]) -> pa.Table:
-        """Halves that do no harm, together with what was taken so far, are taken whole."""
-        waiting = [late]
+        """Halves that do no harm, together with what was taken so far, are taken whole.  An event that is there as
+        several inputs is taken or refused as one."""
+        late = late.take(pc.sort_indices(late.column(ROW)))
+        names = late.column(ROW).combine_chunks()
+        is_first = np.ones(len(late), dtype=np.bool_)
+        is_first[1:] = pc.not_equal(names[1:], names[:-1]).to_numpy(zero_copy_only=False)
+        bounds = [*np.flatnonzero(is_first).tolist(), len(late)]
+        waiting = [(0, len(bounds) - 1)]
         while waiting:
-            part = waiting.pop()
+            begin, end = waiting.pop()
+            part = late.slice(bounds[begin], bounds[end] - bounds[begin])
             together = pa.concat_tables([taken, part])
             if does_no_harm(together):
                 taken = together
-            elif len(part) == 1:
-                self.counts.late += 1
+            elif end - begin == 1:
+                self.counts.late += len(part)
                 self.late.append(part)
             else:
-                waiting += [part.slice(len(part) // 2), part.slice(0, len(part) // 2)]
+                middle = (begin + end) // 2
+                waiting += [(middle, end), (begin, middle)]
         return taken
 
     def _step_through(

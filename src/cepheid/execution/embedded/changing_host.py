@@ -106,7 +106,7 @@ class ChangingHost(StreamHost):
 
     def open(self, placed: PlacedGraph, saved: SavedState | None = None) -> dict[str, pa.Schema]:
         """Vertices that say who their rows are do not share engines with those that need not."""
-        self._views = find_views(placed.graph)
+        self._views = find_views(placed.graph) if self._shows_all or self._changing_streams else frozenset()
         self._changes = self._find_changes(placed.graph)
         states = find_states(placed, saved)
         carried = self._changes.carried
@@ -152,7 +152,9 @@ class ChangingHost(StreamHost):
         changes = find_changing(graph, self._changing_streams, self._views, self._shows_all, self._late.corrects)
         databases = [name for name, table in self._lookups.items() if isinstance(table, Database)]
         refuse_unstable(graph, changes.changing, databases)
-        return changes
+        ending = find_views(graph) - self._views  # of rows that stay; theirs come at the end
+        above = [name for view in ending for name in graph.reach(view, graph.outputs)]
+        return ChangingVertices(changes.changing, changes.carried.difference(ending, above))
 
     def drop(self, queries: Iterable[str], vertices: Iterable[str]) -> None:
         """Forget queries, and vertices that no other needs."""
