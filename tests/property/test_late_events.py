@@ -258,7 +258,7 @@ def test_the_delays_put_few_and_many_events_out_of_order() -> None:
 
 ONE_ENGINE = [
     *("sequence", "sequence, every start", "absence between", "absence for a while", "Kleene", "MATCH_RECOGNIZE"),
-    *("MATCH_RECOGNIZE, after first", "tumbling", "hopping", "sliding", "last rows", "session", "rows before"),
+    *("MATCH_RECOGNIZE, after first", "tumbling", "hopping", "sliding", "last rows", "session"),
 ]
 
 
@@ -284,3 +284,19 @@ def test_final_rows_are_those_of_all_events_that_were_not_late(name: str, seed: 
     on_time = ordered.filter(pa.array([time not in late for time in ordered.column("ts").to_pylist()], pa.bool_()))
     assert opened.counts.late <= len(late)
     assert Counter(list_rows(pa.concat_tables(given))) == Counter(list_rows(cep.sql(query, s=on_time))), disorder
+
+
+@pytest.mark.xfail(strict=True, reason="a row that is late for an engine over another engine is counted and not told")
+def test_what_is_late_above_another_engine_is_told() -> None:
+    """The event at 1 s changes nothing that the lower engine, lag, gave out; but the count of the row at 2 s, above."""
+    rows = {"ts": [0, 2, 3], "k": [1, 1, 1], "v": [1, 1, 1], "n": [0, 1, 2]}
+    schema = pa.schema({"ts": pa.timestamp("s"), **dict.fromkeys("kvn", pa.int64())})
+    disorder = cep.Disorder(wait="0 s", bound="10 s")
+    opened = cep.open(QUERIES["rows before"], disorder=disorder, s=schema)
+    given = [opened.push(s=pa.table(rows, schema=schema))]
+    given.append(opened.push(s=pa.table({"ts": [1], "k": [1], "v": [1], "n": [9]}, schema=schema)))
+    given.append(opened.finish())
+    found = [row["n"] for row in pa.concat_tables(given).to_pylist()]
+    assert sorted(found) == [0, 1, 2]
+    assert opened.counts.late == 1
+    assert len(opened.late_events()) == 1
