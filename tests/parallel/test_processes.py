@@ -16,9 +16,10 @@ from random import Random
 import pyarrow as pa
 import pytest
 
+from cepheid.disorder.consistency_manager import EventName
 from cepheid.errors import InvalidInput, RunFailed
 from cepheid.execution.parallel.checkpoints.every_events import EveryEvents
-from cepheid.execution.parallel.events import Arrival, Event, EventId
+from cepheid.execution.parallel.events import Arrival, Event
 from cepheid.execution.parallel.host import instance_link
 from cepheid.execution.parallel.host.message_codec import MessageBatch, decode_messages, encode_messages
 from cepheid.execution.parallel.host.parallel_windows import ParallelWindows
@@ -63,7 +64,7 @@ def draw_events(count: int, late: int, seed: int = 7) -> list[Event]:
     for time in range(count):
         data = {"sort": random.choice("abc"), "value": random.random()}
         delay = random.randint(1, late) if late and random.random() < 0.1 else 0
-        events.append((time + delay, Event(EventId(time, random.randrange(3), time), data)))
+        events.append((time + delay, Event(EventName(time, random.randrange(3), time), data)))
     return [event for _, event in sorted(events, key=lambda each: each[0])]
 
 
@@ -176,11 +177,11 @@ class SendingAgain(Splitter):
 
     def _go_back(self, event: Event) -> None:
         until, had = self.position, dict(self.has_event)
-        state = max(position for position in self.states._positions if position < event.id)
+        state = max(position for position in self.states._positions if position < event.name)
         super()._go_back(event)
         every = (1 << len(self.loads)) - 1
         for each in self.events.list_between(state, until):
-            owners = (had[each] if each != event.id else every).bit_count()
+            owners = (had[each] if each != event.name else every).bit_count()
             self.again += [Envelope(0, False, self.floor, SendEvent(self.events[each]))] * owners
         for window in (*self.closed, *self.state.windows):
             if window.first > state:
@@ -232,7 +233,7 @@ def test_processes_end_with_an_application_that_does_not_close(way: str, tmp_pat
 
 
 def test_data_that_does_not_fit_the_schema_is_refused() -> None:
-    arrival = Arrival(Event(EventId(1, 0, 0), {"value": "much"}), 1, 0)
+    arrival = Arrival(Event(EventName(1, 0, 0), {"value": "much"}), 1, 0)
     with (
         ParallelWindows(CountPredicate(20, 7), WholeWindow(), SCHEMA, instances=1) as windows,
         pytest.raises(InvalidInput, match="does not fit"),
@@ -244,7 +245,7 @@ def test_data_that_does_not_fit_the_schema_is_refused() -> None:
 
 
 def test_every_message_comes_out_as_it_went_in() -> None:
-    here, floor = EventId(5, 2, 9), EventId(1, 0, 0)
+    here, floor = EventName(5, 2, 9), EventName(1, 0, 0)
     event = Event(here, {"sort": "a", "value": 1.5})
     parts = [
         *(SendEvent(event, True, False), SendEvent(event, False, True), OpenWindow(3, here), CloseWindow(3, here)),
@@ -258,8 +259,8 @@ def test_every_message_comes_out_as_it_went_in() -> None:
 
 
 def test_every_reply_comes_out_as_it_went_in() -> None:
-    match = Match((EventId(1, 2, 3), EventId(4, 5, 6)), ("x", 1.5))
-    findings = [Finding(match), Finding(Match((EventId(7, 8, 9),)), retracted=True)]
+    match = Match((EventName(1, 2, 3), EventName(4, 5, 6)), ("x", 1.5))
+    findings = [Finding(match), Finding(Match((EventName(7, 8, 9),)), retracted=True)]
     for reply in (
         Reply(3, 40, 1, findings, [StateSaved(4)], b"state"),
         Reply(3, 40, 1, [], []),
