@@ -57,3 +57,13 @@ class DyingAlways(WholeWindow):
         if event.time == 50:
             os.kill(os.getpid(), signal.SIGKILL)
         return super().process(event, data)
+
+
+class Unwelcome(WholeWindow):
+    """Leaves, and cannot arrive."""
+
+    def __getstate__(self) -> dict[str, int]:
+        return {"x": 1}
+
+    def __setstate__(self, state: dict[str, int]) -> None:
+        raise LookupError("not here")

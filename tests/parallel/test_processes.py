@@ -52,7 +52,7 @@ sys.path.append(str(Path(__file__).parent))
 from feeder import Feeder, feed_all
 from in_process import net
 from reference import find_matches
-from shipped_operators import DyingAlways, DyingOnce, Failing, WholeWindow, read_sort
+from shipped_operators import DyingAlways, DyingOnce, Failing, Unwelcome, WholeWindow, read_sort
 
 SHARED = Path("/dev/shm")  # segments are files there, on Linux
 SCHEMA = pa.schema([("sort", pa.string()), ("value", pa.float64())])
@@ -82,11 +82,10 @@ def run(windows: ParallelWindows, events: list[Event], late: int, cut: int = 20,
 @pytest.fixture(autouse=True)
 def _nothing_stays_behind() -> Iterator[None]:
     """No process, no segment of shared memory."""
-    before = set(SHARED.glob("psm_*"))
     yield
     gc.collect()
     assert multiprocessing.active_children() == []
-    assert set(SHARED.glob("psm_*")) <= before
+    assert not list(SHARED.glob(f"cepheid-{os.getpid()}-*"))
 
 
 @pytest.mark.parametrize("strategy", ["open box", "black box"])
@@ -156,6 +155,12 @@ def test_an_operator_that_raises_is_told_with_its_words() -> None:
         assert told.value.hint
         with pytest.raises(InvalidInput, match="closed"):
             windows.drain()
+
+
+def test_an_operator_that_cannot_arrive_is_told() -> None:
+    windows = ParallelWindows(CountPredicate(20, 7), Unwelcome(), SCHEMA, instances=1)
+    with windows, pytest.raises(RunFailed, match="not here"):
+        run(windows, draw_events(100, 0), 0)
 
 
 def test_an_operator_that_cannot_travel_is_refused() -> None:
