@@ -140,6 +140,24 @@ def test_an_instance_that_is_killed_from_outside_goes_on() -> None:
     assert net(changes) == find_matches(events, CountPredicate(20, 7), WholeWindow())
 
 
+@pytest.mark.parametrize(("strategy", "seed"), [("open box", 9), ("black box", 5)])
+def test_whoever_is_killed_whenever_the_answer_stays(strategy: str, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(instance_link, "LOG_BYTES", 2_000)
+    random, events, changes = Random(seed), draw_events(200, 12), []
+    arrivals = list(feed_all(Feeder(lambda: 0, 13), events))
+    with ParallelWindows(CountPredicate(20, 7), WholeWindow(), SCHEMA, instances=2, strategy=strategy) as windows:
+        for start in range(0, len(arrivals), 20):
+            changes += windows.push(arrivals[start : start + 20])
+            if start % 60 == 0:
+                changes += windows.drain() if random.random() < 0.5 else []
+                killed = random.choice(windows.links).process_id
+                assert killed is not None
+                os.kill(killed, signal.SIGKILL)
+        changes += windows.drain()
+        assert sum(link.lives for link in windows.links) > 3
+    assert net(changes) == find_matches(events, CountPredicate(20, 7), WholeWindow())
+
+
 def test_an_instance_that_always_dies_is_told() -> None:
     with ParallelWindows(CountPredicate(20, 7), DyingAlways(), SCHEMA, instances=1) as windows:
         with pytest.raises(RunFailed, match="died 3 times") as told:
