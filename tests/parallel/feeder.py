@@ -22,9 +22,9 @@ class Feeder:
 
     def feed(self, event: Event) -> list[Arrival]:
         self._waiting.append(event)
-        self._waiting.sort(key=lambda each: each.id)
+        self._waiting.sort(key=lambda each: each.name)
         self._since.append(event)
-        if self._source in (None, event.id.source):
+        if self._source in (None, event.name.source):
             self.clock = max(self.clock, event.time)
             if self._grows:
                 self._slack = max(self._slack, *(self.clock - each.time for each in self._since))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from cepheid.execution.parallel.events import Event, EventId
+from cepheid.disorder.consistency_manager import EventName
+from cepheid.execution.parallel.events import Event
 from cepheid.execution.parallel.messages import Match
 from cepheid.execution.parallel.operators.operator import Operator
 from cepheid.execution.parallel.predicates.predicate import Predicate
@@ -15,9 +16,9 @@ def cut_windows(events: Iterable[Event], predicate: Predicate) -> list[tuple[lis
     """The events of each window, and whether it has ended."""
     data = predicate.begin()
     every: list[tuple[SplitWindow, list[Event], list[bool]]] = []
-    for rank, event in enumerate(sorted(events, key=lambda each: each.id)):
+    for rank, event in enumerate(sorted(events, key=lambda each: each.name)):
         if predicate.opens(event, data):
-            every.append((SplitWindow(len(every), event.id, rank, 0), [], []))
+            every.append((SplitWindow(len(every), event.name, rank, 0), [], []))
         for window, inside, ended in every:
             if ended:
                 continue
@@ -43,15 +44,15 @@ def find_matches(events: Iterable[Event], predicate: Predicate, operator: Operat
 class SpanOperator:
     """Everything that may go wrong shows in what it finds: matches on the way, and one at the end that has all."""
 
-    def begin(self) -> list[EventId]:
+    def begin(self) -> list[EventName]:
         return []
 
-    def process(self, event: Event, data: list[EventId]) -> list[Match]:
-        data.append(event.id)
-        return [Match((data[0], event.id), len(data))] if event.data == "a" else []
+    def process(self, event: Event, data: list[EventName]) -> list[Match]:
+        data.append(event.name)
+        return [Match((data[0], event.name), len(data))] if event.data == "a" else []
 
-    def finish(self, data: list[EventId]) -> list[Match]:
+    def finish(self, data: list[EventName]) -> list[Match]:
         return [Match(tuple(data), "whole")] if data else []
 
-    def clone(self, data: list[EventId]) -> list[EventId]:
+    def clone(self, data: list[EventName]) -> list[EventName]:
         return list(data)

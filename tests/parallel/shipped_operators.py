@@ -6,7 +6,8 @@ import os
 import signal
 from collections.abc import Iterable
 
-from cepheid.execution.parallel.events import Event, EventId
+from cepheid.disorder.consistency_manager import EventName
+from cepheid.execution.parallel.events import Event
 from cepheid.execution.parallel.messages import Match
 
 
@@ -17,22 +18,22 @@ def read_sort(event: Event) -> str:
 class WholeWindow:
     """All events of a window, and on the way each "a" with the number of events before it."""
 
-    def begin(self) -> list[EventId]:
+    def begin(self) -> list[EventName]:
         return []
 
-    def process(self, event: Event, data: list[EventId]) -> Iterable[Match]:
-        data.append(event.id)
-        return [Match((data[0], event.id), len(data))] if event.data["sort"] == "a" else []
+    def process(self, event: Event, data: list[EventName]) -> Iterable[Match]:
+        data.append(event.name)
+        return [Match((data[0], event.name), len(data))] if event.data["sort"] == "a" else []
 
-    def finish(self, data: list[EventId]) -> Iterable[Match]:
+    def finish(self, data: list[EventName]) -> Iterable[Match]:
         return [Match(tuple(data), "whole")] if data else []
 
-    def clone(self, data: list[EventId]) -> list[EventId]:
+    def clone(self, data: list[EventName]) -> list[EventName]:
         return list(data)
 
 
 class Failing(WholeWindow):
-    def process(self, event: Event, data: list[EventId]) -> Iterable[Match]:
+    def process(self, event: Event, data: list[EventName]) -> Iterable[Match]:
         if event.time == 50:
             raise ZeroDivisionError("fifty")
         return super().process(event, data)
@@ -44,7 +45,7 @@ class DyingOnce(WholeWindow):
     def __init__(self, path: str, time: int) -> None:
         self.path, self.time = path, time
 
-    def process(self, event: Event, data: list[EventId]) -> Iterable[Match]:
+    def process(self, event: Event, data: list[EventName]) -> Iterable[Match]:
         if event.time == self.time and not os.path.exists(self.path):  # noqa: PTH110
             with open(self.path, "w"):  # noqa: PTH123
                 os.kill(os.getpid(), signal.SIGKILL)
@@ -52,7 +53,17 @@ class DyingOnce(WholeWindow):
 
 
 class DyingAlways(WholeWindow):
-    def process(self, event: Event, data: list[EventId]) -> Iterable[Match]:
+    def process(self, event: Event, data: list[EventName]) -> Iterable[Match]:
         if event.time == 50:
             os.kill(os.getpid(), signal.SIGKILL)
         return super().process(event, data)
+
+
+class Unwelcome(WholeWindow):
+    """Leaves, and cannot arrive."""
+
+    def __getstate__(self) -> dict[str, int]:
+        return {"x": 1}
+
+    def __setstate__(self, state: dict[str, int]) -> None:
+        raise LookupError("not here")

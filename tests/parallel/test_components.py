@@ -7,13 +7,14 @@ from pathlib import Path
 
 import pytest
 
+from cepheid.disorder.consistency_manager import EventName
 from cepheid.errors import InvalidInput
 from cepheid.execution.parallel.checkpoints.adaptive import Adaptive
 from cepheid.execution.parallel.checkpoints.checkpoint_model import MOST_EVENTS, Progress
 from cepheid.execution.parallel.checkpoints.every_events import EveryEvents
 from cepheid.execution.parallel.checkpoints.every_speculative import EverySpeculative
 from cepheid.execution.parallel.checkpoints.kinds import CHECKPOINT_MODELS
-from cepheid.execution.parallel.events import Arrival, Event, EventId
+from cepheid.execution.parallel.events import UNKNOWN_SLACK, Arrival, Event
 from cepheid.execution.parallel.instance import OperatorInstance
 from cepheid.execution.parallel.merger import Merger, name_match
 from cepheid.execution.parallel.messages import Add, Envelope, Finding, Match, OpenWindow, SendEvent
@@ -31,7 +32,7 @@ FOLDER = Path(sys.modules["cepheid.execution.parallel.splitter"].__file__ or "")
 
 
 def event(time: int, source: int = 0, number: int = 0) -> Event:
-    return Event(EventId(time, source, number), "a")
+    return Event(EventName(time, source, number), "a")
 
 
 def arrival(time: int, clock: int, slack: int, source: int = 0) -> Arrival:
@@ -39,7 +40,7 @@ def arrival(time: int, clock: int, slack: int, source: int = 0) -> Arrival:
 
 
 def match(*times: int, value: object = None) -> Match:
-    return Match(tuple(EventId(time, 0, 0) for time in times), value)
+    return Match(tuple(EventName(time, 0, 0) for time in times), value)
 
 
 def drain(splitter: Splitter) -> list:
@@ -56,7 +57,7 @@ def test_an_event_is_sent_once_to_an_instance_with_several_of_its_windows() -> N
     splitter = Splitter(CountPredicate(4, 1), 2, RoundRobin(), EveryEvents(50))
     for time in range(20):
         splitter.receive(arrival(time, time, 0))
-    sent = [(to, each.message.event.id) for to, each in drain(splitter) if isinstance(each.message, SendEvent)]
+    sent = [(to, each.message.event.name) for to, each in drain(splitter) if isinstance(each.message, SendEvent)]
     assert len(sent) == len(set(sent)) == 20 + 19, "each event is in windows of both, but the first in one only"
 
 
@@ -96,6 +97,15 @@ def test_events_held_back_by_a_rising_factor_are_not_too_late() -> None:
     assert (splitter.recoveries, splitter.too_late) == (2, 0)
 
 
+def test_nothing_is_settled_before_k_is_known() -> None:
+    splitter = Splitter(CountPredicate(4, 4), 1, RoundRobin(), EveryEvents(5))
+    for time in range(100):
+        splitter.receive(arrival(time, time, UNKNOWN_SLACK))
+        drain(splitter)
+    splitter.receive(arrival(2, 99, 97, source=1))
+    assert (splitter.recoveries, splitter.too_late) == (1, 0)
+
+
 def test_an_identity_comes_once() -> None:
     splitter = Splitter(CountPredicate(4, 4), 1, RoundRobin(), EveryEvents(5))
     splitter.receive(arrival(1, 1, 0))
@@ -116,7 +126,7 @@ def test_round_robin_stands_after_a_replay_where_it_would_stand_without_one() ->
 
 def test_a_scheduler_that_names_nobody_is_told() -> None:
     class Nobody:
-        def choose(self, first: EventId, loads: list[int]) -> int:  # noqa: ARG002
+        def choose(self, first: EventName, loads: list[int]) -> int:  # noqa: ARG002
             return 7
 
         def clone(self) -> Nobody:
@@ -129,7 +139,7 @@ def test_a_scheduler_that_names_nobody_is_told() -> None:
 
 
 def test_least_loaded_follows_what_was_handled() -> None:
-    assert LeastLoaded().choose(event(1).id, [3, 1, 2]) == 1
+    assert LeastLoaded().choose(event(1).name, [3, 1, 2]) == 1
     splitter = Splitter(CountPredicate(1, 1), 2, LeastLoaded(), EveryEvents(1))
     for time in range(3):
         splitter.receive(arrival(time, time, 0))
@@ -166,7 +176,7 @@ def test_an_instance_that_lives_long_keeps_little() -> None:
 
 def test_nothing_is_dropped_between_a_late_event_and_its_end() -> None:
     instance = OperatorInstance(SpanOperator(), EveryEvents(1), True)
-    first = event(1).id
+    first = event(1).name
     instance.receive(Envelope(0, False, first, OpenWindow(0, first)))
     for turn, time in enumerate(range(1, 9), 1):
         instance.receive(Envelope(turn, False, first, SendEvent(event(time))))
@@ -177,7 +187,7 @@ def test_nothing_is_dropped_between_a_late_event_and_its_end() -> None:
     while instance.work() is not None:
         pass
     kept = len(instance.events)
-    instance.receive(Envelope(22, False, event(8).id, SendEvent(event(9))))
+    instance.receive(Envelope(22, False, event(8).name, SendEvent(event(9))))
     instance.take()
     assert instance.is_waiting
     assert len(instance.events) == kept + 1
@@ -185,12 +195,12 @@ def test_nothing_is_dropped_between_a_late_event_and_its_end() -> None:
 
 def test_a_message_that_overtakes_its_window_is_kept_for_it() -> None:
     instance = OperatorInstance(SpanOperator(), EveryEvents(1), True)
-    instance.receive(Envelope(0, False, event(0).id, OpenWindow(0, event(5).id)))
-    instance.receive(Envelope(1, True, event(0).id, Add(0, event(4).id)))
+    instance.receive(Envelope(0, False, event(0).name, OpenWindow(0, event(5).name)))
+    instance.receive(Envelope(1, True, event(0).name, Add(0, event(4).name)))
     instance.take()
     assert len(instance.windows) == 0
     instance.take()
-    assert instance.windows[0].first == event(4).id
+    assert instance.windows[0].first == event(4).name
 
 
 # --- merger -----------------------------------------------------------------------------------------------
@@ -209,7 +219,7 @@ def test_a_match_of_two_windows_is_there_until_neither_has_it() -> None:
 def test_matches_leave_in_order_and_wait_for_others() -> None:
     merger = Merger()
     merger.take([Finding(match(1, 9)), Finding(match(2, 4)), Finding(match(1, 4))])
-    assert [change.match for change in merger.release(EventId(5, 0, 0))] == [match(1, 4), match(2, 4)]
+    assert [change.match for change in merger.release(EventName(5, 0, 0))] == [match(1, 4), match(2, 4)]
     assert [change.match for change in merger.release()] == [match(1, 9)]
 
 
@@ -234,7 +244,7 @@ def test_old_matches_are_forgotten() -> None:
     merger = Merger()
     merger.take([Finding(match(1, 2)), Finding(match(3, 9))])
     merger.release()
-    merger.forget(EventId(5, 0, 0))
+    merger.forget(EventName(5, 0, 0))
     assert len(merger) == 1
 
 

@@ -14,9 +14,10 @@ from pathlib import Path
 
 import pytest
 
+from cepheid.disorder.consistency_manager import EventName
 from cepheid.execution.parallel.checkpoints.every_events import EveryEvents
 from cepheid.execution.parallel.checkpoints.every_speculative import EverySpeculative
-from cepheid.execution.parallel.events import Arrival, Event, EventId
+from cepheid.execution.parallel.events import Arrival, Event
 from cepheid.execution.parallel.messages import (
     Add,
     CloseWindow,
@@ -58,8 +59,8 @@ class EverySecondA:
         return self.Seen()
 
     def opens(self, event: Event, data: Seen) -> bool:
-        data.count += event.id.source == 0
-        return event.id.source == 0 and data.count % 2 == 1
+        data.count += event.name.source == 0
+        return event.name.source == 0 and data.count % 2 == 1
 
     def closes(self, event: Event, window: object, data: Seen) -> bool:  # noqa: ARG002
         return False
@@ -81,8 +82,8 @@ class AThenB:
         return self.Last()
 
     def opens(self, event: Event, data: Last) -> bool:
-        data.before, data.source = data.source, event.id.source
-        return event.id.source == 2
+        data.before, data.source = data.source, event.name.source
+        return event.name.source == 2
 
     def closes(self, event: Event, window: object, data: Last) -> bool:  # noqa: ARG002
         return (data.before, data.source) == (0, 1)
@@ -91,7 +92,7 @@ class AThenB:
 PREDICATES = {"count": CountPredicate, "every second a": EverySecondA, "from c until b behind a": AThenB}
 
 
-def name(event: EventId) -> str:
+def name(event: EventName) -> str:
     return "the beginning" if event.time < 0 else f"{'abc'[event.source]}-{event.time}"
 
 
@@ -132,7 +133,7 @@ class Script:
             self._drive(verb, int(number))
         else:
             source = "abc".index(line[0])
-            event = Event(EventId(int(line[2:]), source, self.numbers[source]), line[0])
+            event = Event(EventName(int(line[2:]), source, self.numbers[source]), line[0])
             self.numbers[source] += 1
             self._feed(event)
 
@@ -146,7 +147,7 @@ class Script:
             self._run()
 
     def _receive(self, arrival: Arrival) -> None:
-        splitter, event = self.splitter, arrival.event.id
+        splitter, event = self.splitter, arrival.event.name
         sort = "speculative" if arrival.is_speculative else "deterministic"
         self.log.append(f"{name(event)}: K {arrival.slack}, clock {arrival.clock}, {sort}")
         kept, until = splitter.states._positions.copy(), splitter.position
@@ -170,7 +171,7 @@ class Script:
                 while self.feeder and instance.take() is not None:
                     pass
                 self.splitter.hear(number, instance.handled - before, instance.take_replies())
-        self.log += [f"  {name(event.id)} is too late" for event in self.splitter.take_late()]
+        self.log += [f"  {name(event.name)} is too late" for event in self.splitter.take_late()]
         if self.splitter.recoveries > recoveries:
             self.log.append("  all went back")
 
@@ -203,7 +204,7 @@ class Script:
 def tell(message: object) -> str:
     match message:
         case SendEvent(event=event, late=late):
-            return f"event {name(event.id)}{', late' if late else ''}"
+            return f"event {name(event.name)}{', late' if late else ''}"
         case OpenWindow(window=window, first=first):
             return f"open w{window} at {name(first)}"
         case CloseWindow(window=window, end=end):

@@ -11,10 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cepheid.disorder.consistency_manager import ConsistencyManager, EventName
 from cepheid.execution.parallel.checkpoints.adaptive import Adaptive
 from cepheid.execution.parallel.checkpoints.every_events import EveryEvents
 from cepheid.execution.parallel.checkpoints.every_speculative import EverySpeculative
-from cepheid.execution.parallel.events import Event, EventId
+from cepheid.execution.parallel.events import Event, read_release
+from cepheid.execution.parallel.instance import OperatorInstance
 from cepheid.execution.parallel.operators.sequence import SequenceOperator
 from cepheid.execution.parallel.predicates.between import BetweenPredicate
 from cepheid.execution.parallel.predicates.count import CountPredicate
@@ -22,6 +24,7 @@ from cepheid.execution.parallel.predicates.predicate import Predicate
 from cepheid.execution.parallel.predicates.time import TimePredicate
 from cepheid.execution.parallel.schedulers.least_loaded import LeastLoaded
 from cepheid.execution.parallel.schedulers.round_robin import RoundRobin
+from cepheid.execution.parallel.splitter import Splitter
 from cepheid.execution.parallel.strategies import STRATEGIES
 
 sys.path.extend([str(Path(__file__).parent), str(Path(__file__).parent.parent / "property")])
@@ -84,7 +87,7 @@ class Ownership:
     def __init__(self, seen: int = 0) -> None:
         self.seen = seen
 
-    def choose(self, first: EventId, loads: list[int]) -> int:
+    def choose(self, first: EventName, loads: list[int]) -> int:
         self.seen += 1
         return (first.source + self.seen // 3) % len(loads)
 
@@ -110,7 +113,7 @@ def draw_events(random: Random, count: int) -> list[Event]:
     for _ in range(count):
         time += random.randint(0, apart)
         source = random.randrange(sources)
-        event = Event(EventId(time, source, numbers[source]), random.choice("abc"))
+        event = Event(EventName(time, source, numbers[source]), random.choice("abc"))
         numbers[source] += 1
         delay = random.randint(0, late) if random.random() < random.choice([0.1, 0.5]) else 0
         events.append((time + delay, event))
@@ -136,9 +139,9 @@ def draw_model(random: Random):
     return random.choice([EveryEvents(random.randint(1, 12)), EverySpeculative(random.randint(1, 4)), Adaptive()])
 
 
-def run_case(seed: int, strategy: str = "open box", **more: object) -> None:
+def run_case(seed: int, strategy: str = "open box", longest: int = 60, **more: object) -> None:
     random = Random(seed)
-    events = draw_events(random, random.randint(1, 60))
+    events = draw_events(random, random.randint(1, longest))
     predicate = draw_predicate(random)
     operator = random.choice([SpanOperator(), SequenceOperator("abc", lambda event: event.data)])
     latest = 1 if strategy == "black box" else 0  # of events at clock - K it has no state any more
@@ -168,6 +171,28 @@ def run_case(seed: int, strategy: str = "open box", **more: object) -> None:
 @given(st.integers(0, 2**32))
 def test_net_output_is_the_answer_of_the_sorted_events(seed: int) -> None:
     run_case(seed)
+
+
+@pytest.mark.parametrize("until_known", [False, True])
+@settings(max_examples=some(100))
+@given(seed=st.integers(0, 2**32))
+def test_a_consistency_manager_in_front_changes_nothing(seed: int, until_known: bool) -> None:
+    """K grows from 0: what came before it had grown may be too late, unless nothing is settled until K is known."""
+    random = Random(seed)
+    events, predicate, operator = draw_events(random, 60), draw_predicate(random), SpanOperator()
+    manager = ConsistencyManager({0}, until_known=until_known)
+    data = {event.name: event.data for event in events}
+    arrivals = []
+    for event in events:
+        manager.speculation = random.choice([0, 0.5, 1])
+        arrivals += [read_release(each, data[each.event]) for each in manager.take(event.name)]
+    arrivals += [read_release(each, data[each.event]) for each in manager.finish()]
+    splitter = Splitter(predicate, 3, RoundRobin(), draw_model(random), Now(random))
+    instances = [OperatorInstance(operator, draw_model(random), predicate.includes_end, Now(random)) for _ in range(3)]
+    workshop = Workshop(splitter, instances, random)
+    workshop.run(arrivals)
+    kept = [event for event in events if event not in workshop.dropped]
+    assert net(workshop.changes) == find_matches(kept, predicate, operator)
 
 
 @pytest.mark.parametrize("sends_states", [False, True])

@@ -16,9 +16,10 @@ from random import Random
 import pyarrow as pa
 import pytest
 
+from cepheid.disorder.consistency_manager import EventName
 from cepheid.errors import InvalidInput, RunFailed
 from cepheid.execution.parallel.checkpoints.every_events import EveryEvents
-from cepheid.execution.parallel.events import Arrival, Event, EventId
+from cepheid.execution.parallel.events import Arrival, Event
 from cepheid.execution.parallel.host import instance_link
 from cepheid.execution.parallel.host.message_codec import MessageBatch, decode_messages, encode_messages
 from cepheid.execution.parallel.host.parallel_windows import ParallelWindows
@@ -51,7 +52,7 @@ sys.path.append(str(Path(__file__).parent))
 from feeder import Feeder, feed_all
 from in_process import net
 from reference import find_matches
-from shipped_operators import DyingAlways, DyingOnce, Failing, WholeWindow, read_sort
+from shipped_operators import DyingAlways, DyingOnce, Failing, Unwelcome, WholeWindow, read_sort
 
 SHARED = Path("/dev/shm")  # segments are files there, on Linux
 SCHEMA = pa.schema([("sort", pa.string()), ("value", pa.float64())])
@@ -63,7 +64,7 @@ def draw_events(count: int, late: int, seed: int = 7) -> list[Event]:
     for time in range(count):
         data = {"sort": random.choice("abc"), "value": random.random()}
         delay = random.randint(1, late) if late and random.random() < 0.1 else 0
-        events.append((time + delay, Event(EventId(time, random.randrange(3), time), data)))
+        events.append((time + delay, Event(EventName(time, random.randrange(3), time), data)))
     return [event for _, event in sorted(events, key=lambda each: each[0])]
 
 
@@ -81,11 +82,10 @@ def run(windows: ParallelWindows, events: list[Event], late: int, cut: int = 20,
 @pytest.fixture(autouse=True)
 def _nothing_stays_behind() -> Iterator[None]:
     """No process, no segment of shared memory."""
-    before = set(SHARED.glob("psm_*"))
     yield
     gc.collect()
     assert multiprocessing.active_children() == []
-    assert set(SHARED.glob("psm_*")) <= before
+    assert not list(SHARED.glob(f"cepheid-{os.getpid()}-*"))
 
 
 @pytest.mark.parametrize("strategy", ["open box", "black box"])
@@ -140,6 +140,24 @@ def test_an_instance_that_is_killed_from_outside_goes_on() -> None:
     assert net(changes) == find_matches(events, CountPredicate(20, 7), WholeWindow())
 
 
+@pytest.mark.parametrize(("strategy", "seed"), [("open box", 9), ("black box", 5)])
+def test_whoever_is_killed_whenever_the_answer_stays(strategy: str, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(instance_link, "LOG_BYTES", 2_000)
+    random, events, changes = Random(seed), draw_events(200, 12), []
+    arrivals = list(feed_all(Feeder(lambda: 0, 13), events))
+    with ParallelWindows(CountPredicate(20, 7), WholeWindow(), SCHEMA, instances=2, strategy=strategy) as windows:
+        for start in range(0, len(arrivals), 20):
+            changes += windows.push(arrivals[start : start + 20])
+            if start % 60 == 0:
+                changes += windows.drain() if random.random() < 0.5 else []
+                killed = random.choice(windows.links).process_id
+                assert killed is not None
+                os.kill(killed, signal.SIGKILL)
+        changes += windows.drain()
+        assert sum(link.lives for link in windows.links) > 3
+    assert net(changes) == find_matches(events, CountPredicate(20, 7), WholeWindow())
+
+
 def test_an_instance_that_always_dies_is_told() -> None:
     with ParallelWindows(CountPredicate(20, 7), DyingAlways(), SCHEMA, instances=1) as windows:
         with pytest.raises(RunFailed, match="died 3 times") as told:
@@ -155,6 +173,12 @@ def test_an_operator_that_raises_is_told_with_its_words() -> None:
         assert told.value.hint
         with pytest.raises(InvalidInput, match="closed"):
             windows.drain()
+
+
+def test_an_operator_that_cannot_arrive_is_told() -> None:
+    windows = ParallelWindows(CountPredicate(20, 7), Unwelcome(), SCHEMA, instances=1)
+    with windows, pytest.raises(RunFailed, match="not here"):
+        run(windows, draw_events(100, 0), 0)
 
 
 def test_an_operator_that_cannot_travel_is_refused() -> None:
@@ -176,11 +200,11 @@ class SendingAgain(Splitter):
 
     def _go_back(self, event: Event) -> None:
         until, had = self.position, dict(self.has_event)
-        state = max(position for position in self.states._positions if position < event.id)
+        state = max(position for position in self.states._positions if position < event.name)
         super()._go_back(event)
         every = (1 << len(self.loads)) - 1
         for each in self.events.list_between(state, until):
-            owners = (had[each] if each != event.id else every).bit_count()
+            owners = (had[each] if each != event.name else every).bit_count()
             self.again += [Envelope(0, False, self.floor, SendEvent(self.events[each]))] * owners
         for window in (*self.closed, *self.state.windows):
             if window.first > state:
@@ -232,7 +256,7 @@ def test_processes_end_with_an_application_that_does_not_close(way: str, tmp_pat
 
 
 def test_data_that_does_not_fit_the_schema_is_refused() -> None:
-    arrival = Arrival(Event(EventId(1, 0, 0), {"value": "much"}), 1, 0)
+    arrival = Arrival(Event(EventName(1, 0, 0), {"value": "much"}), 1, 0)
     with (
         ParallelWindows(CountPredicate(20, 7), WholeWindow(), SCHEMA, instances=1) as windows,
         pytest.raises(InvalidInput, match="does not fit"),
@@ -244,7 +268,7 @@ def test_data_that_does_not_fit_the_schema_is_refused() -> None:
 
 
 def test_every_message_comes_out_as_it_went_in() -> None:
-    here, floor = EventId(5, 2, 9), EventId(1, 0, 0)
+    here, floor = EventName(5, 2, 9), EventName(1, 0, 0)
     event = Event(here, {"sort": "a", "value": 1.5})
     parts = [
         *(SendEvent(event, True, False), SendEvent(event, False, True), OpenWindow(3, here), CloseWindow(3, here)),
@@ -258,8 +282,8 @@ def test_every_message_comes_out_as_it_went_in() -> None:
 
 
 def test_every_reply_comes_out_as_it_went_in() -> None:
-    match = Match((EventId(1, 2, 3), EventId(4, 5, 6)), ("x", 1.5))
-    findings = [Finding(match), Finding(Match((EventId(7, 8, 9),)), retracted=True)]
+    match = Match((EventName(1, 2, 3), EventName(4, 5, 6)), ("x", 1.5))
+    findings = [Finding(match), Finding(Match((EventName(7, 8, 9),)), retracted=True)]
     for reply in (
         Reply(3, 40, 1, findings, [StateSaved(4)], b"state"),
         Reply(3, 40, 1, [], []),

@@ -14,10 +14,10 @@ from bisect import bisect_right, insort
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
-from cepheid.execution.parallel.events import EventId
+from cepheid.disorder.consistency_manager import EventName
 from cepheid.execution.parallel.messages import Match
 
-Step = tuple[EventId, bool]  # an event that was processed; or (True) the end of the window at this event
+Step = tuple[EventName, bool]  # an event that was processed; or (True) the end of the window at this event
 
 
 @dataclass(slots=True)
@@ -26,17 +26,17 @@ class AssignedWindow:
     end."""
 
     number: int
-    first: EventId
-    end: EventId | None = None
+    first: EventName
+    end: EventName | None = None
     end_turn: int = -1
     given: dict[Step, tuple[Match, ...]] = field(default_factory=dict)
 
-    def has(self, event: EventId, includes_end: bool) -> bool:
+    def has(self, event: EventName, includes_end: bool) -> bool:
         if event < self.first:
             return False
         return self.end is None or event < self.end or (includes_end and event == self.end)
 
-    def spans(self, position: EventId) -> bool:
+    def spans(self, position: EventName) -> bool:
         """Has it begun and not ended once all events up to here are processed?"""
         return self.first <= position and (self.end is None or self.end > position)
 
@@ -44,8 +44,8 @@ class AssignedWindow:
 class AssignedWindows:
     def __init__(self) -> None:
         self._windows: dict[int, AssignedWindow] = {}
-        self._starts: list[tuple[EventId, int]] = []  # in order
-        self._ends: list[tuple[EventId, int]] = []
+        self._starts: list[tuple[EventName, int]] = []  # in order
+        self._ends: list[tuple[EventName, int]] = []
 
     def __len__(self) -> int:
         return len(self._windows)
@@ -69,26 +69,26 @@ class AssignedWindows:
         if window.end is not None:
             self._ends.remove((window.end, window.number))
 
-    def move_first(self, window: AssignedWindow, first: EventId) -> None:
+    def move_first(self, window: AssignedWindow, first: EventName) -> None:
         self._starts.remove((window.first, window.number))
         window.first = first
         insort(self._starts, (first, window.number))
 
-    def move_end(self, window: AssignedWindow, end: EventId | None) -> None:
+    def move_end(self, window: AssignedWindow, end: EventName | None) -> None:
         if window.end is not None:
             self._ends.remove((window.end, window.number))
         window.end = end
         if end is not None:
             insort(self._ends, (end, window.number))
 
-    def list_starting(self, after: EventId, last: EventId) -> list[AssignedWindow]:
+    def list_starting(self, after: EventName, last: EventName) -> list[AssignedWindow]:
         """Those that start behind the first position, up to the last one."""
         return [self._windows[number] for _, number in _between(self._starts, after, last)]
 
-    def list_ending(self, after: EventId, last: EventId) -> list[AssignedWindow]:
+    def list_ending(self, after: EventName, last: EventName) -> list[AssignedWindow]:
         return [self._windows[number] for _, number in _between(self._ends, after, last)]
 
-    def next_end(self, position: EventId) -> EventId | None:
+    def next_end(self, position: EventName) -> EventName | None:
         place = bisect_right(self._ends, (position, _HIGHEST))
         return self._ends[place][0] if place < len(self._ends) else None
 
@@ -98,7 +98,7 @@ class AssignedWindows:
         other._starts, other._ends = self._starts.copy(), self._ends.copy()
         return other
 
-    def drop_ended(self, position: EventId) -> None:
+    def drop_ended(self, position: EventName) -> None:
         """Forget windows that had ended here, and what the others have given out up to here."""
         for window in [each for each in self if each.end is not None and each.end <= position]:
             self.remove(window)
@@ -110,5 +110,5 @@ class AssignedWindows:
 _HIGHEST = 2**62
 
 
-def _between(places: list[tuple[EventId, int]], after: EventId, last: EventId) -> list[tuple[EventId, int]]:
+def _between(places: list[tuple[EventName, int]], after: EventName, last: EventName) -> list[tuple[EventName, int]]:
     return places[bisect_right(places, (after, _HIGHEST)) : bisect_right(places, (last, _HIGHEST))]

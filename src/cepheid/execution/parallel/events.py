@@ -1,39 +1,29 @@
-"""Events, who they are, and in which order they belong.
+"""Events as they come to a splitter, with what their consistency manager knew when it let them go.
 
-The thesis tells events by their time alone and asks for unique times.  Here an event is told by its time, its source
-and its number at that source: two sources may speak at the same time, and the order is still one.
+An event is told by its time, its source and its sequence number there (EventName), and that is also where it belongs
+in the order.  The thesis has the time alone, and asks for times that are unique.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
+from cepheid.disorder.consistency_manager import EventName, Released
 from cepheid.event_time import BEGINNING
 
-
-class EventId(NamedTuple):
-    """Compares as events are ordered."""
-
-    time: int
-    source: int
-    number: int
-
-    def __str__(self) -> str:
-        return f"{self.source}:{self.time}.{self.number}"
-
-
-BEFORE_ALL = EventId(BEGINNING, 0, 0)
+BEFORE_ALL = EventName(BEGINNING, 0, 0)
+UNKNOWN_SLACK = 2**61  # nothing was late so far: everything is speculative, and nothing is settled (4.5)
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    id: EventId
+    name: EventName
     data: Any = None
 
     @property
     def time(self) -> int:
-        return self.id.time
+        return self.name.time
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,3 +38,9 @@ class Arrival:
     def is_speculative(self) -> bool:
         """May an older event still come?  (Equation 2.2 does not hold yet.)"""
         return self.event.time + self.slack > self.clock
+
+
+def read_release(released: Released, data: Any) -> Arrival:
+    """data: of the event; a consistency manager knows names only."""
+    is_unknown = not released.is_deterministic and released.event.time + released.k_us <= released.clock
+    return Arrival(Event(released.event, data), released.clock, UNKNOWN_SLACK if is_unknown else released.k_us)

@@ -29,9 +29,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from cepheid.disorder.consistency_manager import EventName
 from cepheid.execution.parallel.assigned_windows import AssignedWindow, AssignedWindows, Step
 from cepheid.execution.parallel.checkpoints.checkpoint_model import CheckpointModel, Progress
-from cepheid.execution.parallel.events import BEFORE_ALL, Event, EventId
+from cepheid.execution.parallel.events import BEFORE_ALL, Event
 from cepheid.execution.parallel.messages import (
     Add,
     CloseWindow,
@@ -84,7 +85,7 @@ class OperatorInstance:
         self._data: dict[int, Any] = {}
         self._states = SavedStates(BEFORE_ALL, InstanceState({}))
         self._checkpoints, self._progress, self._now = checkpoints, Progress(), now
-        self._speculative: set[EventId] = set()
+        self._speculative: set[EventName] = set()
         self._early: dict[int, list[tuple[int, WindowMessage]]] = {}  # messages about windows that are not here yet
         self._deleted: dict[int, int] = {}  # windows, and the turn that deleted them
         self._out: list[Finding] = []
@@ -123,15 +124,15 @@ class OperatorInstance:
         event = message.event
         if message.late:
             self.is_waiting = True
-        if event.id in self.events:
-            raise AssertionError(f"event {event.id} was sent twice")
+        if event.name in self.events:
+            raise AssertionError(f"event {event.name} was sent twice")
         self.events.add(event)
         if message.is_speculative:
-            self._speculative.add(event.id)
-        if event.id > self.position:
+            self._speculative.add(event.name)
+        if event.name > self.position:
             self.avoided += message.late
-        elif any(window.has(event.id, self._includes_end) for window in self.windows):
-            self._go_back_before(event.id)
+        elif any(window.has(event.name, self._includes_end) for window in self.windows):
+            self._go_back_before(event.name)
 
     def _change_window(self, turn: int, message: WindowMessage) -> None:
         number = message.window
@@ -162,7 +163,7 @@ class OperatorInstance:
         for step in window.given:
             self._give(window, step, (), keep=True)
 
-    def _move_end(self, window: AssignedWindow, end: EventId | None) -> None:
+    def _move_end(self, window: AssignedWindow, end: EventName | None) -> None:
         old = window.end
         if end == old:
             return
@@ -205,7 +206,7 @@ class OperatorInstance:
         """Messages that wait."""
         return len(self._urgent) + len(self._normal)
 
-    def _find_next(self) -> EventId | None:
+    def _find_next(self) -> EventName | None:
         known = [self.events.next_after(self.position), self.windows.next_end(self.position)]
         upcoming = min((each for each in known if each is not None), default=None)
         if upcoming is None or not self._normal:
@@ -216,8 +217,8 @@ class OperatorInstance:
     def _process(self, event: Event) -> None:
         for number, data in self._data.items():
             window = self.windows[number]
-            if window.has(event.id, self._includes_end):
-                self._give(window, (event.id, False), tuple(self._operator.process(event, data)))
+            if window.has(event.name, self._includes_end):
+                self._give(window, (event.name, False), tuple(self._operator.process(event, data)))
 
     def _finish(self, window: AssignedWindow) -> None:
         if window.end is None:
@@ -250,7 +251,7 @@ class OperatorInstance:
         return out
 
     # --- checkpoints and recovery ------------------------------------------------------------------------
-    def _save_if_due(self, upcoming: EventId) -> None:
+    def _save_if_due(self, upcoming: EventName) -> None:
         is_speculative = upcoming in self._speculative
         if self._checkpoints.is_due(self._progress, is_speculative) and self.position > self._states.newest:
             began = self._now()
@@ -259,7 +260,7 @@ class OperatorInstance:
             self._progress.learn_save(self._now() - began)
         self._progress.count(is_speculative)
 
-    def _go_back_before(self, changed: EventId) -> None:
+    def _go_back_before(self, changed: EventName) -> None:
         """Nothing to do if work has not come so far."""
         if changed > self.position:
             return
@@ -296,11 +297,11 @@ class OperatorInstance:
         self.windows.drop_ended(floor)
 
 
-def _find_place(message: Any) -> EventId | None:
+def _find_place(message: Any) -> EventName | None:
     """Where in the order of events a message belongs."""
     match message:
         case SendEvent(event=event):
-            return event.id
+            return event.name
         case OpenWindow(first=first):
             return first
         case CloseWindow(end=end):

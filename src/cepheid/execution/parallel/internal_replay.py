@@ -25,7 +25,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from cepheid.execution.parallel.events import Event, EventId
+from cepheid.disorder.consistency_manager import EventName
+from cepheid.execution.parallel.events import Event
 from cepheid.execution.parallel.messages import Add, CloseWindow, Delete, NotClosed
 from cepheid.execution.parallel.split_window import NOBODY, SplitWindow
 from cepheid.execution.parallel.splitting import Splitting
@@ -39,7 +40,7 @@ class InternalReplay:
         self._by_first = {window.first: window for window in before}
         self._by_number = {window.number: window for window in before}
 
-    def run(self, until: EventId) -> None:
+    def run(self, until: EventName) -> None:
         splitter = self._splitter
         self._resume_pending()
         for upcoming in splitter.events.list_between(splitter.position, until):
@@ -60,10 +61,10 @@ class InternalReplay:
     # --- where windows start -----------------------------------------------------------------------------
     def _open(self, event: Event, is_last: bool) -> None:
         splitter, state = self._splitter, self._splitter.state
-        known = self._by_first.get(event.id)
+        known = self._by_first.get(event.name)
         if splitter.predicate.opens(event, state.data):
             self._start_pending()
-            asked = SplitWindow(NOBODY, event.id, state.rank, NOBODY)
+            asked = SplitWindow(NOBODY, event.name, state.rank, NOBODY)
             if known:
                 self._keep(replace(asked, number=known.number, instance=known.instance))
             elif is_last:
@@ -100,19 +101,19 @@ class InternalReplay:
         still_open = []
         for window in state.windows:
             known = self._by_number.get(window.number)
-            closed_here = known is not None and known.end == event.id
+            closed_here = known is not None and known.end == event.name
             if not splitter.predicate.closes(event, window, state.data):
                 still_open.append(window)
                 if closed_here:
                     splitter.send(window.instance, NotClosed(window.number))
                 continue
-            splitter.closed.append(replace(window, end=event.id))
+            splitter.closed.append(replace(window, end=event.name))
             if not closed_here:
-                splitter.send(window.instance, CloseWindow(window.number, event.id))
+                splitter.send(window.instance, CloseWindow(window.number, event.name))
         state.windows = tuple(still_open)
         if state.pending and splitter.predicate.closes(event, state.pending, state.data):
             self._start_pending()
             *others, window = splitter.state.windows
             splitter.state.windows = tuple(others)
-            splitter.closed.append(replace(window, end=event.id))
-            splitter.send(window.instance, CloseWindow(window.number, event.id))
+            splitter.closed.append(replace(window, end=event.name))
+            splitter.send(window.instance, CloseWindow(window.number, event.name))

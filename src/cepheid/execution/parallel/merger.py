@@ -16,7 +16,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from hashlib import blake2b
 
-from cepheid.execution.parallel.events import EventId
+from cepheid.disorder.consistency_manager import EventName
 from cepheid.execution.parallel.messages import Finding, Match
 
 
@@ -39,7 +39,7 @@ class _Standing:
 class Merger:
     def __init__(self) -> None:
         self._matches: dict[Match, _Standing] = {}
-        self._versions: dict[tuple[EventId, ...], int] = {}
+        self._versions: dict[tuple[EventName, ...], int] = {}
         self._touched: set[Match] = set()
 
     def take(self, findings: Iterable[Finding]) -> None:
@@ -48,7 +48,7 @@ class Merger:
             standing.windows += -1 if finding.retracted else 1
             self._touched.add(finding.match)
 
-    def release(self, up_to: EventId | None = None) -> list[MatchChange]:
+    def release(self, up_to: EventName | None = None) -> list[MatchChange]:
         """What has changed, in the order of the last events of the matches, retracts before inserts of one id.  up_to:
         matches that end behind it wait on; None: none does."""
         ready = [match for match in self._touched if up_to is None or match.events[-1] <= up_to]
@@ -61,7 +61,7 @@ class Merger:
                 del self._matches[match]
         return out
 
-    def forget(self, before: EventId) -> None:
+    def forget(self, before: EventName) -> None:
         """No window that may still change has an event before this one: matches that ended there stay as they are."""
         for match in [each for each in self._matches if each.events[-1] < before and each not in self._touched]:
             del self._matches[match]
@@ -83,7 +83,7 @@ class Merger:
         return MatchChange(name_match(match.events), version, match, retracted=not standing.said)
 
 
-def name_match(events: tuple[EventId, ...]) -> str:
+def name_match(events: tuple[EventName, ...]) -> str:
     """The same events, the same id: in every run, on every machine."""
-    told = ";".join(f"{event.time},{event.source},{event.number}" for event in events)
+    told = ";".join(f"{event.time},{event.source},{event.sequence}" for event in events)
     return blake2b(told.encode(), digest_size=16).hexdigest()

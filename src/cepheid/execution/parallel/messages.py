@@ -13,8 +13,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from cepheid.disorder.consistency_manager import EventName
 from cepheid.errors import InvalidInput
-from cepheid.execution.parallel.events import Event, EventId
+from cepheid.execution.parallel.events import Event
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +32,7 @@ class OpenWindow:
     """A pseudo-event: a window starts with this event."""
 
     window: int
-    first: EventId
+    first: EventName
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +40,7 @@ class CloseWindow:
     """A pseudo-event: a window ends with this event, or in front of it, as its predicate says."""
 
     window: int
-    end: EventId
+    end: EventName
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +48,7 @@ class Add:
     """ADD: the window starts earlier, with this event."""
 
     window: int
-    first: EventId
+    first: EventName
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +110,7 @@ class Envelope(NamedTuple):
 
     turn: int
     urgent: bool
-    floor: EventId
+    floor: EventName
     message: Any
 
 
@@ -122,7 +123,7 @@ class Sending(NamedTuple):
 class Match:
     """What an operator found: the events of it, in order, and what it makes of them (a value that can be hashed)."""
 
-    events: tuple[EventId, ...]
+    events: tuple[EventName, ...]
     value: Any = None
 
     def __post_init__(self) -> None:

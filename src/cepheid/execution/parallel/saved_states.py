@@ -9,7 +9,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from typing import Generic, TypeVar
 
-from cepheid.execution.parallel.events import EventId
+from cepheid.disorder.consistency_manager import EventName
 
 State = TypeVar("State")
 
@@ -17,7 +17,7 @@ State = TypeVar("State")
 class SavedStates(Generic[State]):
     """There is always one: before it nothing can be put right."""
 
-    def __init__(self, position: EventId, state: State) -> None:
+    def __init__(self, position: EventName, state: State) -> None:
         self._positions = [position]
         self._states = [state]
 
@@ -25,14 +25,14 @@ class SavedStates(Generic[State]):
         return len(self._positions)
 
     @property
-    def floor(self) -> EventId:
+    def floor(self) -> EventName:
         return self._positions[0]
 
     @property
-    def newest(self) -> EventId:
+    def newest(self) -> EventName:
         return self._positions[-1]
 
-    def save(self, position: EventId, state: State) -> None:
+    def save(self, position: EventName, state: State) -> None:
         """Positions grow; a state of the same position takes the place of the one before."""
         if position == self._positions[-1]:
             self._states[-1] = state
@@ -42,7 +42,7 @@ class SavedStates(Generic[State]):
         self._positions.append(position)
         self._states.append(state)
 
-    def go_back_before(self, position: EventId) -> tuple[EventId, State]:
+    def go_back_before(self, position: EventName) -> tuple[EventName, State]:
         """The newest state without this event; those that have it are dropped."""
         place = bisect_left(self._positions, position)
         if not place:
@@ -50,7 +50,7 @@ class SavedStates(Generic[State]):
         del self._positions[place:], self._states[place:]
         return self._positions[-1], self._states[-1]
 
-    def drop_before(self, position: EventId) -> bool:
+    def drop_before(self, position: EventName) -> bool:
         """Keep the newest state at or before this position, and those behind it; was any dropped?"""
         place = bisect_right(self._positions, position) - 1
         if place <= 0:

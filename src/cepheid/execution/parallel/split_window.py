@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from cepheid.execution.parallel.events import EventId
+from cepheid.disorder.consistency_manager import EventName
 
 NOBODY = -1
 
@@ -15,7 +15,7 @@ class SplitWindow:
     came before its first one.  end: the event that closed it, None: it is open."""
 
     number: int
-    first: EventId
+    first: EventName
     rank: int
     instance: int
-    end: EventId | None = None
+    end: EventName | None = None

@@ -16,9 +16,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from cepheid.disorder.consistency_manager import EventName
 from cepheid.event_time import BEGINNING
 from cepheid.execution.parallel.checkpoints.checkpoint_model import CheckpointModel
-from cepheid.execution.parallel.events import Arrival, Event, EventId
+from cepheid.execution.parallel.events import Arrival, Event
 from cepheid.execution.parallel.internal_replay import InternalReplay
 from cepheid.execution.parallel.messages import EndOfReplay, Sending
 from cepheid.execution.parallel.predicates.predicate import Predicate
@@ -47,15 +48,15 @@ class Splitter(Splitting):
         event = arrival.event
         self._learn_clock(arrival)
         self.refuse_twice(event)
-        if event.id <= self.states.floor:
+        if event.name <= self.states.floor:
             self.refuse(event)
             return []
-        if event.id > self.position and len(self.events) and event.id < self.events.last:
+        if event.name > self.position and len(self.events) and event.name < self.events.last:
             self.slipped += 1
         self.events.add(event)
         if arrival.is_speculative:
-            self.speculative.add(event.id)
-        if event.id < self.position:
+            self.speculative.add(event.name)
+        if event.name < self.position:
             self._go_back(event)
         return self.take_out()
 
@@ -72,12 +73,12 @@ class Splitter(Splitting):
         return self.take_out()
 
     @property
-    def floor(self) -> EventId:
+    def floor(self) -> EventName:
         """Nothing at or before it will be touched again."""
         return self.states.floor
 
     @property
-    def first_open(self) -> EventId:
+    def first_open(self) -> EventName:
         """No window that may still change starts before this event."""
         windows = [*self.state.windows, *self.closed]
         return min((window.first for window in windows), default=self.position)
@@ -88,7 +89,7 @@ class Splitter(Splitting):
         self.is_replaying = True
         self.send_event(range(len(self.loads)), event, late=True)
         until, before = self.position, (*self.closed, *self.state.windows)
-        self.position, saved = self.states.go_back_before(event.id)
+        self.position, saved = self.states.go_back_before(event.name)
         self.state = saved.clone()
         self.closed = [window for window in self.closed if window.end is not None and window.end <= self.position]
         self.progress.restart()
@@ -105,10 +106,10 @@ class Splitter(Splitting):
         self._slack = max(self._slack, arrival.slack)
 
     def _forget(self) -> None:
-        if not self.states.drop_before(EventId(self._stable, -1, -1)):
+        if not self.states.drop_before(EventName(self._stable, -1, -1)):
             return
         floor = self.states.floor
-        for id in self.events.drop_through(floor):  # noqa: A001 (its name in an event)
-            self.has_event.pop(id, None)
-            self.speculative.discard(id)
+        for name in self.events.drop_through(floor):
+            self.has_event.pop(name, None)
+            self.speculative.discard(name)
         self.closed = [window for window in self.closed if window.end is not None and window.end > floor]

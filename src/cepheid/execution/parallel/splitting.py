@@ -9,9 +9,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
+from cepheid.disorder.consistency_manager import EventName
 from cepheid.errors import InvalidInput
 from cepheid.execution.parallel.checkpoints.checkpoint_model import CheckpointModel, Progress
-from cepheid.execution.parallel.events import BEFORE_ALL, Event, EventId
+from cepheid.execution.parallel.events import BEFORE_ALL, Event
 from cepheid.execution.parallel.messages import CloseWindow, Envelope, OpenWindow, SendEvent, Sending
 from cepheid.execution.parallel.predicates.predicate import Predicate
 from cepheid.execution.parallel.saved_states import SavedStates
@@ -48,8 +49,8 @@ class Splitting:
         self.loads = [0] * instances
         self.states = SavedStates(BEFORE_ALL, self.state.clone())
         self.progress = Progress()
-        self.speculative: set[EventId] = set()
-        self.has_event: dict[EventId, int] = {}  # a bit for each instance that was sent it
+        self.speculative: set[EventName] = set()
+        self.has_event: dict[EventName, int] = {}  # a bit for each instance that was sent it
         self.is_replaying = False
         self.too_late = 0
         self._late: list[Event] = []
@@ -58,7 +59,7 @@ class Splitting:
         self._turn = self._next_window = 0
         self._out: list[Sending] = []
 
-    def save_if_due(self, upcoming: EventId) -> None:
+    def save_if_due(self, upcoming: EventName) -> None:
         """A checkpoint in front of this event, if the model asks for one."""
         is_speculative = upcoming in self.speculative
         if self._checkpoints.is_due(self.progress, is_speculative) and self.position > self.states.newest:
@@ -71,23 +72,23 @@ class Splitting:
     def handle(self, event: Event) -> None:
         """An event that is the next one in order."""
         if self.predicate.opens(event, self.state.data):
-            self.start(SplitWindow(NOBODY, event.id, self.state.rank, NOBODY))
+            self.start(SplitWindow(NOBODY, event.name, self.state.rank, NOBODY))
         self._close_windows(event)
         self.pass_on(event, late=False)
-        self.move_to(event.id)
+        self.move_to(event.name)
 
     def _close_windows(self, event: Event) -> None:
         still_open = []
         for window in self.state.windows:
             if self.predicate.closes(event, window, self.state.data):
-                self.closed.append(replace(window, end=event.id))
-                self.send(window.instance, CloseWindow(window.number, event.id))
+                self.closed.append(replace(window, end=event.name))
+                self.send(window.instance, CloseWindow(window.number, event.name))
             else:
                 still_open.append(window)
         if len(still_open) < len(self.state.windows):
             self.state.windows = tuple(still_open)
 
-    def move_to(self, position: EventId) -> None:
+    def move_to(self, position: EventName) -> None:
         self.position = position
         self.state.rank += 1
 
@@ -100,7 +101,7 @@ class Splitting:
         self.send(instance, OpenWindow(window.number, window.first))
         return window
 
-    def choose_instance(self, first: EventId) -> int:
+    def choose_instance(self, first: EventName) -> int:
         chosen = self.state.scheduler.choose(first, self.loads)
         if not 0 <= chosen < len(self.loads):
             hint = f"answer 0 to {len(self.loads) - 1}"
@@ -111,19 +112,19 @@ class Splitting:
         """To all instances with a window that it is in, unless they have it."""
         owners = {window.instance for window in self.state.windows}
         if self.predicate.includes_end:
-            owners |= {window.instance for window in reversed(self.closed) if window.end == event.id}
+            owners |= {window.instance for window in reversed(self.closed) if window.end == event.name}
         self.send_event(sorted(owners), event, late)
 
     def send_event(self, instances: Iterable[int], event: Event, late: bool) -> None:
         """To those that do not have it yet."""
-        have_it = self.has_event.get(event.id, 0)
+        have_it = self.has_event.get(event.name, 0)
         missing = [each for each in instances if not have_it >> each & 1]
         if missing:
-            message = SendEvent(event, late, event.id in self.speculative)
+            message = SendEvent(event, late, event.name in self.speculative)
             for each in missing:
                 have_it |= 1 << each
                 self.send(each, message)
-            self.has_event[event.id] = have_it
+            self.has_event[event.name] = have_it
 
     def send(self, instance: int, message: Any) -> None:
         self._out.append(Sending(instance, Envelope(self._turn, self.is_replaying, self.states.floor, message)))
@@ -145,8 +146,10 @@ class Splitting:
         self._late.append(event)
 
     def refuse_twice(self, event: Event) -> None:
-        if event.id in self.events:
-            raise InvalidInput(f"event {event.id} has come twice", hint="number the events of each source")
+        if event.name in self.events:
+            time, source, sequence = event.name
+            told = f"event {sequence} of source {source} at {time} has come twice"
+            raise InvalidInput(told, hint="give the events of each source sequence numbers of their own")
 
     def take_late(self) -> list[Event]:
         """Events that came too late, since somebody asked."""

@@ -10,9 +10,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from cepheid.disorder.consistency_manager import EventName
 from cepheid.execution.parallel.assigned_windows import AssignedWindows
 from cepheid.execution.parallel.checkpoints.checkpoint_model import CheckpointModel
-from cepheid.execution.parallel.events import EventId
 from cepheid.execution.parallel.instance import OperatorInstance
 from cepheid.execution.parallel.messages import Envelope, Finding, Restore, SaveState, StateSaved, Together
 from cepheid.execution.parallel.operators.operator import Operator
@@ -22,7 +22,7 @@ from cepheid.execution.parallel.splitting import no_time
 
 @dataclass(frozen=True, slots=True)
 class WholeState:
-    position: EventId
+    position: EventName
     windows: AssignedWindows
     events: SortedEvents
     data: dict[int, Any]
@@ -51,7 +51,7 @@ class BlackBoxInstance(OperatorInstance):
         super().__init__(operator, Never(), includes_end, now)
         self._sends_states = sends_states
         self._whole: dict[int, WholeState] = {}
-        self._saved_at: dict[int, EventId] = {}
+        self._saved_at: dict[int, EventName] = {}
 
     def _handle(self, turn: int, message: Any) -> None:
         match message:
@@ -93,7 +93,7 @@ class BlackBoxInstance(OperatorInstance):
             del self._saved_at[wrong]
             self._whole.pop(wrong, None)
 
-    def _go_back_before(self, changed: EventId) -> None:
+    def _go_back_before(self, changed: EventName) -> None:
         if changed <= self.position:
             raise AssertionError("in a black box all messages come in order")
 

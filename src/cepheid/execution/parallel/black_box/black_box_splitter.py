@@ -18,9 +18,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+from cepheid.disorder.consistency_manager import EventName
 from cepheid.event_time import BEGINNING
 from cepheid.execution.parallel.checkpoints.checkpoint_model import CheckpointModel
-from cepheid.execution.parallel.events import Arrival, EventId
+from cepheid.execution.parallel.events import Arrival
 from cepheid.execution.parallel.messages import Envelope, Restore, SaveState, Sending, StateSaved, Together
 from cepheid.execution.parallel.predicates.predicate import Predicate
 from cepheid.execution.parallel.schedulers.scheduler import Scheduler
@@ -33,7 +34,7 @@ class SystemState:
     """Of the splitter, with the number of the next window, and of all instances (None: they keep theirs)."""
 
     number: int
-    position: EventId
+    position: EventName
     splitter: SplitterState
     next_window: int
     instances: dict[int, Any] = field(default_factory=dict)
@@ -97,11 +98,11 @@ class BlackBoxSplitter(Splitting):
         return bool(self._awaited)
 
     @property
-    def floor(self) -> EventId:
+    def floor(self) -> EventName:
         return self._system_states[0].position if self._system_states else self.position
 
     @property
-    def first_open(self) -> EventId:
+    def first_open(self) -> EventName:
         """No window that may still change starts before this event."""
         oldest = self._system_states[0].splitter if self._system_states else self.state
         windows = [*oldest.windows, *self.state.windows]
@@ -117,20 +118,20 @@ class BlackBoxSplitter(Splitting):
             for to, each in together.items()
         ]
 
-    def _take_arrival(self, arrival: Arrival) -> EventId | None:
+    def _take_arrival(self, arrival: Arrival) -> EventName | None:
         """Who comes next; None: the event is late."""
         event = arrival.event
         if arrival.clock >= self._clock:
-            self._clock, self._slack = arrival.clock, max(self._slack, arrival.slack)
+            self._clock, self._slack = arrival.clock, arrival.slack
         self.refuse_twice(event)
-        if event.id > self.position:
+        if event.name > self.position:
             self.events.add(event)
-            return event.id
-        if not self._system_states or self._system_states[0].position >= event.id:
+            return event.name
+        if not self._system_states or self._system_states[0].position >= event.name:
             self.refuse(event)
             return None
         self.events.add(event)
-        self._go_back_before(event.id)
+        self._go_back_before(event.name)
         return None
 
     def _save(self) -> None:
@@ -142,7 +143,7 @@ class BlackBoxSplitter(Splitting):
         self._system_states.append(saved)
         self._next_state += 1
 
-    def _go_back_before(self, event: EventId) -> None:
+    def _go_back_before(self, event: EventName) -> None:
         self.recoveries += 1
         while self._system_states[-1].position >= event:
             self._system_states.pop()

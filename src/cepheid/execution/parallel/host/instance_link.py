@@ -16,8 +16,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from cepheid.disorder.consistency_manager import EventName
 from cepheid.errors import RunFailed
-from cepheid.execution.parallel.events import EventId
 from cepheid.execution.parallel.host.instance_process import InstanceSetup, run_instance
 from cepheid.execution.parallel.host.message_codec import set_flags
 from cepheid.execution.parallel.host.reply_codec import Reply, decode_reply
@@ -47,8 +47,8 @@ class LoggedBatch:
 
     number: int
     encoded: bytes
-    position: EventId
-    settled: EventId
+    position: EventName
+    settled: EventName
 
 
 class InstanceLink:
@@ -96,6 +96,9 @@ class InstanceLink:
     def check(self) -> None:
         """Start the process again if it is dead."""
         if self._process.is_alive():
+            return
+        if self._outbox.take_in():  # its last words: pump reads them
+            self._setup.happened.release()
             return
         self._lives_here += 1
         if self._lives_here >= MOST_LIVES:

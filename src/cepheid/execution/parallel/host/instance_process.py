@@ -63,6 +63,22 @@ class _Process:
     ) -> None:
         self._inbox, self._outbox, self._arrived, self._happened = inbox, outbox, arrived, happened
         self._is_over = False
+        self._setup = setup
+
+    def run(self) -> None:
+        try:
+            self._build(self._setup)
+        except Exception as problem:  # noqa: BLE001 (as in _answer)
+            self._write(encode_reply(Reply(-1, 0, 0, [], [], failure=_describe(problem))))
+            return
+        while not self._is_over:
+            batches = self._read_batches()
+            if not batches:
+                return
+            if not self._write(encode_reply(self._answer(batches))):
+                return
+
+    def _build(self, setup: InstanceSetup) -> None:
         self._schema = pa.ipc.read_schema(pa.py_buffer(setup.schema))
         operator, model = pickle.loads(setup.built)
         self._instance: OperatorInstance = STRATEGIES[setup.strategy].instance(
@@ -70,14 +86,6 @@ class _Process:
         )
         if setup.checkpoint is not None:
             self._instance.read_state(setup.checkpoint)
-
-    def run(self) -> None:
-        while not self._is_over:
-            batches = self._read_batches()
-            if not batches:
-                return
-            if not self._write(encode_reply(self._answer(batches))):
-                return
 
     def _answer(self, batches: list[MessageBatch]) -> Reply:
         instance, through = self._instance, batches[-1].number

@@ -14,8 +14,9 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
+from cepheid.disorder.consistency_manager import EventName
 from cepheid.errors import InvalidInput
-from cepheid.execution.parallel.events import Event, EventId
+from cepheid.execution.parallel.events import Event
 from cepheid.execution.parallel.messages import (
     Add,
     CloseWindow,
@@ -33,7 +34,7 @@ from cepheid.execution.parallel.messages import (
 KINDS = [SendEvent, OpenWindow, CloseWindow, Add, Delete, NotClosed, EndOfReplay, SaveState, Restore]
 _KIND_NUMBERS: dict[type, int] = {kind: number for number, kind in enumerate(KINDS)}
 _URGENT, _LATE, _SPECULATIVE, _TOGETHER = 1, 2, 4, 8
-_NO_EVENT = EventId(0, 0, 0)
+_NO_EVENT = EventName(0, 0, 0)
 _HEAD = Struct("<q??qqqqq")
 MESSAGES = pa.schema(
     [
@@ -97,7 +98,7 @@ def set_flags(encoded: bytes, asks_checkpoint: bool, is_boundary: bool) -> bytes
 
 def decode_messages(encoded: bytes, schema: pa.Schema) -> MessageBatch:
     number, asks, boundary, time, source, place, size, events_size = _HEAD.unpack_from(encoded)
-    floor = EventId(time, source, place)
+    floor = EventName(time, source, place)
     whole = pa.py_buffer(encoded)
     messages = pa.ipc.read_record_batch(whole.slice(_HEAD.size, size), MESSAGES)
     rows = whole.slice(_HEAD.size + size, events_size)
@@ -114,10 +115,10 @@ def decode_messages(encoded: bytes, schema: pa.Schema) -> MessageBatch:
     return MessageBatch(number, asks, boundary, envelopes)
 
 
-def _read_message(message: Any) -> tuple[int, EventId]:
+def _read_message(message: Any) -> tuple[int, EventName]:
     match message:
         case SendEvent(event=event):
-            return 0, event.id
+            return 0, event.name
         case OpenWindow(window=window, first=place) | Add(window=window, first=place):
             return window, place
         case CloseWindow(window=window, end=place):
@@ -125,7 +126,7 @@ def _read_message(message: Any) -> tuple[int, EventId]:
         case Delete(window=window) | NotClosed(window=window):
             return window, _NO_EVENT
         case SaveState(number=number, oldest=oldest):
-            return number, EventId(oldest, 0, 0)
+            return number, EventName(oldest, 0, 0)
         case Restore(number=number, state=None):
             return number, _NO_EVENT
         case EndOfReplay():
@@ -135,7 +136,7 @@ def _read_message(message: Any) -> tuple[int, EventId]:
 
 def _make_message(row: tuple[int, ...], data: Any) -> Any:
     number, _, flags, window, *place = row
-    kind, event = KINDS[number], EventId(*place)
+    kind, event = KINDS[number], EventName(*place)
     if kind is SendEvent:
         return SendEvent(Event(event, next(data)), bool(flags & _LATE), bool(flags & _SPECULATIVE))
     if kind in (OpenWindow, CloseWindow, Add):

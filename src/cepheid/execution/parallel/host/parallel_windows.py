@@ -21,10 +21,11 @@ from typing import Self
 
 import pyarrow as pa
 
+from cepheid.disorder.consistency_manager import EventName
 from cepheid.errors import InvalidInput, RunFailed
 from cepheid.execution.parallel.checkpoints.checkpoint_model import CheckpointModel
 from cepheid.execution.parallel.checkpoints.every_events import EveryEvents
-from cepheid.execution.parallel.events import BEFORE_ALL, Arrival, Event, EventId
+from cepheid.execution.parallel.events import BEFORE_ALL, Arrival, Event
 from cepheid.execution.parallel.host.instance_link import InstanceLink, LinkSetup, LoggedBatch
 from cepheid.execution.parallel.host.instance_process import PATIENCE_S
 from cepheid.execution.parallel.host.message_codec import MessageBatch, encode_messages
@@ -179,7 +180,7 @@ class ParallelWindows:
             self.close()
             raise
 
-    def _find_settled(self) -> EventId:
+    def _find_settled(self) -> EventName:
         """Up to here all instances have done all that there was."""
         heard = [link.find_heard() for link in self.links if not link.is_idle]
         places = [batch.position for batch in heard if batch is not None]

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from cepheid.execution.parallel.events import EventId
+from cepheid.disorder.consistency_manager import EventName
 from cepheid.execution.parallel.messages import Finding, Match
 
 FINDINGS = pa.schema([("retracted", pa.bool_()), ("events", pa.list_(pa.int64()))])
@@ -86,7 +86,7 @@ def _read_findings(found: pa.Buffer, values: Sequence[Any] | None) -> list[Findi
     told = values if values is not None else [None] * len(retracted)
     findings, start = [], 0
     for is_retracted, end, value in zip(retracted, ends, told, strict=True):
-        events = tuple(EventId(*each) for each in numbers[start:end])
+        events = tuple(EventName(*each) for each in numbers[start:end])
         findings.append(Finding(Match(events, value), is_retracted))
         start = end
     return findings

@@ -8,7 +8,9 @@ Nothing is dropped: who writes more than fits is told how much was taken, and co
 
 from __future__ import annotations
 
+import os
 from multiprocessing.shared_memory import SharedMemory
+from secrets import token_hex
 
 _COUNTS = 16  # bytes: written and read, since the beginning
 _LENGTH = 8
@@ -18,9 +20,11 @@ class SharedRing:
     """name: of memory that is there; without one it is made, and whoever made it removes it."""
 
     def __init__(self, capacity: int, name: str | None = None) -> None:
-        self._memory = SharedMemory(name, create=name is None, size=_COUNTS + capacity if name is None else 0)
         self._capacity = capacity
         self._is_owner = name is None
+        if name is None:
+            name = f"cepheid-{os.getpid()}-{token_hex(4)}"
+        self._memory = SharedMemory(name, create=self._is_owner, size=_COUNTS + capacity if self._is_owner else 0)
         buffer = memoryview(self._memory.buf)  # type: ignore[arg-type]
         self._counts = buffer[:_COUNTS].cast("Q")
         self._bytes = buffer[_COUNTS : _COUNTS + capacity]

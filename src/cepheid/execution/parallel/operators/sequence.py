@@ -9,8 +9,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from cepheid.disorder.consistency_manager import EventName
 from cepheid.errors import InvalidInput
-from cepheid.execution.parallel.events import Event, EventId
+from cepheid.execution.parallel.events import Event
 from cepheid.execution.parallel.messages import Match
 
 
@@ -18,7 +19,7 @@ from cepheid.execution.parallel.messages import Match
 class Found:
     """Events of the sequence so far; shared by clones until one goes on."""
 
-    events: tuple[EventId, ...] = ()
+    events: tuple[EventName, ...] = ()
 
 
 class SequenceOperator:
@@ -35,7 +36,7 @@ class SequenceOperator:
     def process(self, event: Event, data: Found) -> tuple[Match, ...]:
         if self._read(event) != self._sorts[len(data.events)]:
             return ()
-        data.events = (*data.events, event.id)
+        data.events = (*data.events, event.name)
         if len(data.events) < len(self._sorts):
             return ()
         match, data.events = Match(data.events), ()

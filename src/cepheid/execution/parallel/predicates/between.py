@@ -26,4 +26,4 @@ class BetweenPredicate:
         return self._starts(event)
 
     def closes(self, event: Event, window: SplitWindow, data: NoData) -> bool:  # noqa: ARG002
-        return event.id != window.first and self._ends(event)
+        return event.name != window.first and self._ends(event)

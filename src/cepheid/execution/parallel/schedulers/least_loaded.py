@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from cepheid.execution.parallel.events import EventId
+from cepheid.disorder.consistency_manager import EventName
 
 
 class LeastLoaded:
-    def choose(self, first: EventId, loads: Sequence[int]) -> int:  # noqa: ARG002
+    def choose(self, first: EventName, loads: Sequence[int]) -> int:  # noqa: ARG002
         return min(range(len(loads)), key=loads.__getitem__)
 
     def clone(self) -> LeastLoaded:

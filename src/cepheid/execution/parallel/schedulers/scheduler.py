@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol, Self
 
-from cepheid.execution.parallel.events import EventId
+from cepheid.disorder.consistency_manager import EventName
 
 
 class Scheduler(Protocol):
-    def choose(self, first: EventId, loads: Sequence[int]) -> int:
+    def choose(self, first: EventName, loads: Sequence[int]) -> int:
         """first: event of the window.  loads: of each instance, messages that it has not handled yet."""
         ...
 
