@@ -13,6 +13,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from cepheid.event_time import BEGINNING, order_values
 from cepheid.execution.changing.change_rows import Int64s
@@ -66,6 +67,18 @@ class ChangeLog:
         self._whole = None
         self._count += len(events)
         self._note(times)
+
+    def list_since(self, time: int) -> pa.Table:
+        """The events that are not older, in order."""
+        if self._whole is None and self._shelf is not None:
+            fresh = [table.filter(pc.greater_equal(_read_times(table), time)) for table in self._tables]
+            return self._sort(pa.concat_tables([self._shelf.take(self._shelf.list_since(time)), *fresh]))
+        if self._whole is None and len(self._tables) == len(self._times):
+            first = bisect_left(self._newest, time)
+            events = pa.concat_tables([self._layout.empty_table(), *self._tables[first:]])
+        else:
+            events = self.events
+        return events.slice(int(np.searchsorted(order_values(events.column("_time"))[0], time)))
 
     def has_half_before(self, time: int) -> bool:
         """Are at least half of the events older?  Late ones are not counted."""
@@ -121,6 +134,10 @@ class ChangeLog:
             self._shelf.append(events, scopes.of_events(events), times)
         self._tables = []
         return self._shelf
+
+
+def _read_times(events: pa.Table) -> pa.Array:
+    return pa.array(order_values(events.column("_time"))[0])
 
 
 def _list_names(layout: pa.Schema) -> list[str]:

@@ -12,7 +12,8 @@ run.  A retraction of an event that is still held back only cancels it.
 
 A late event seldom touches more than a few rows.  Where it can be told which (reach.py), only these are computed again
 (local_correction.py), at a cost that does not depend on how much is kept; to go back is what is left where it cannot
-be told, or where most is touched anyway.
+be told, or where most is touched anyway.  There, nothing needs a base either: the log goes back as far as the rows that
+may still change reach, and an operator that has seen that much says the same of them.
 
 How far the two horizons are apart is a matter of patience (`Patience`): without a bound the base is the beginning,
 and all events are kept; if what is waited for and what is corrected are the same, nothing is ever computed twice, and
@@ -34,6 +35,7 @@ import pyarrow.compute as pc
 
 from cepheid.disorder.gate import Gate, sort_events
 from cepheid.disorder.lateness_watch import LatenessWatch
+from cepheid.errors import SnapshotMismatch
 from cepheid.event_time import BEGINNING, END, order_values
 from cepheid.execution.changing.change_log import ChangeLog
 from cepheid.execution.changing.change_rows import CARRIED, GONE, PLACE, ROW, Flags, Int64s, read_flags
@@ -50,6 +52,7 @@ from cepheid.execution.changing.row_identity import (
 )
 from cepheid.execution.changing.scopes import Scopes
 from cepheid.execution.engine import MOST_AT_ONCE, make_operator, unite_schemas, unite_tables
+from cepheid.execution.engine_identity import RESTART_HINT
 from cepheid.execution.operator import KeptEvents, Operator
 from cepheid.graph.node import EngineNode
 from cepheid.graph.reach import Reach, find_reach
@@ -93,7 +96,7 @@ class Reading:
 @dataclass(frozen=True, slots=True)
 class KeptChanges:
     """All that an engine knows.  base: None if nothing is settled; log, held: events; rows, past: of each vertex;
-    scope: the columns by which the base tells whose events are (reach.py), None: it does not."""
+    confined: is there no base because late events have a reach (reach.py)?"""
 
     base: KeptEvents | None
     log: pa.Table
@@ -105,7 +108,7 @@ class KeptChanges:
     present: int
     settled: int
     newest: int
-    scope: tuple[str, ...] | None = None
+    confined: bool = False
 
 
 class ChangingEngine:
@@ -145,6 +148,7 @@ class ChangingEngine:
         self._told = BEGINNING  # the horizon that the operator knows
         self._computed = BEGINNING  # the one that it knew before this push
         self._base_horizon = BEGINNING
+        self._settled = BEGINNING  # rows at older moments no longer change, where late events have a reach
         self._newest = BEGINNING  # time of the last event that is not in the log any more
         self._needed = 0  # events that were needed when we last looked
         self._kept_base: KeptEvents | None = None
@@ -263,7 +267,7 @@ class ChangingEngine:
             self._told,
             self.bound.horizon,
             self._newest,
-            None if self._reach is None else self._reach.scope,
+            self._reach is not None,
         )
 
     def _keep_base(self) -> KeptEvents | None:
@@ -275,14 +279,14 @@ class ChangingEngine:
         return self._kept_base
 
     def _keep_operator(self, operator: Operator, horizon: int) -> KeptEvents:
-        kept = replace(operator.keep(horizon), horizon=horizon)
-        return kept if self._scopes is None else replace(kept, table=kept.table.select(self.layout.names))
+        return replace(operator.keep(horizon), horizon=horizon)
 
     def restore(self, kept: KeptChanges) -> None:
         """Go on from a snapshot."""
-        reach = self._reach
-        if kept.base is not None and kept.scope != (None if reach is None else reach.scope):  # its keys are others
-            self._confine(None if reach is None or kept.scope is None else replace(reach, scope=kept.scope))
+        if kept.base is not None and self._reach is not None and self._patience.corrects:
+            self._confine(None)  # taken when late events had none
+        if kept.confined and self._reach is None:
+            raise SnapshotMismatch("the snapshot is of rows that nothing else read", hint=RESTART_HINT)
         self._held, self._told, self._newest = kept.held, kept.present, kept.newest
         self._log.events = kept.log
         self.gate.horizon, self.bound.horizon = kept.present, kept.settled
@@ -300,6 +304,10 @@ class ChangingEngine:
         for number, given in enumerate(self.given):
             given.restore(kept.rows[number], kept.past[number], computed[number])
             given.turn, given.last_place = kept.turns[number], kept.places[number]
+        if self._reach is not None and self._patience.bound_us is not None:
+            self._settled = self._find_settled()
+            for given in self.given:
+                given.let_go(self._settled)
         self._count_state()
 
     def pick(self, kept: KeptEvents, members: list[int]) -> KeptEvents:
@@ -413,10 +421,6 @@ class ChangingEngine:
     # --- late events ---------------------------------------------------------------------------------------
     def _correct(self, local: LocalCorrection, late: pa.Table, removed: Touched | None) -> list[pa.Table] | None:
         """The changes by events that are older than what was computed; None: the engine must go back."""
-        times, _ = order_values(late.column("_time"))
-        touched = times if removed is None else np.concatenate([times, removed.times])
-        if int(touched.min()) - self._span_us < self._base_horizon:
-            return None  # their neighbours are not in the log any more
         found = local.find(late, removed, self._computed, self._step_again)
         if found is None:
             return None
@@ -446,17 +450,22 @@ class ChangingEngine:
         return self._choose_harmless(late, late.slice(0, 0), does_no_harm)
 
     def _start_afresh(self, horizon: int) -> None:
-        """The operator forgets what it knew of events in other epochs."""
+        """The operator forgets what it knew of events in other epochs, and what no row to come is about."""
         self._live = self._begin_again()
-        self._step_through(self._live, self._log.events, horizon, again=True)  # its rows were given out
+        events = self._log.list_since(horizon - self._span_us)
+        self._step_through(self._live, events, horizon, again=True)  # its rows were given out
 
     def _compute_again(self, released: pa.Table, final: bool) -> list[pa.Table]:
         """All rows since the base, with these events besides those of the log."""
         self._log.events = self._sort(pa.concat_tables([self._log.events, released])).combine_chunks()
         self._live = self._begin_again()
         if final:
-            return self._finish(self._log.events, again=True)
-        return self._step_through(self._live, self._log.events, self._told, again=True)
+            rows = self._finish(self._log.events, again=True)
+        else:
+            rows = self._step_through(self._live, self._log.events, self._told, again=True)
+        if self._scopes is None or self._settled <= BEGINNING:
+            return rows
+        return [table.filter(pa.array(self._scopes.of_rows(table)[1] >= self._settled)) for table in rows]
 
     def _keeps_given(self, rows: list[pa.Table]) -> bool:
         return all(given.keeps(table) for given, table in zip(self.given, rows, strict=True))
@@ -561,9 +570,11 @@ class ChangingEngine:
             for given in self.given:
                 given.settle_all(floor)
             return
+        if self._reach is not None and self._patience.bound_us is not None:
+            self._let_go(self._reach)
         if self._base is None:
             return
-        horizon = min(self.bound.horizon - self._span_us, self._told)  # late events ask for events before them
+        horizon = min(self.bound.horizon, self._told)
         if horizon <= self._base_horizon or not self._log.has_half_before(horizon):
             return
         events = self._log.events
@@ -575,6 +586,24 @@ class ChangingEngine:
         self._newest = max([self._newest, *times[:count][-1:].tolist()])
         for given, table in zip(self.given, rows, strict=True):
             given.settle(table, self.settled_floor())
+
+    def _let_go(self, reach: Reach) -> None:
+        """As a base does it, without one: what rows that may change are about is still in the log."""
+        settled = self._find_settled()
+        if not self._log.has_half_before(settled - reach.back_us):
+            return
+        events = self._log.events
+        times, _ = order_values(events.column("_time"))
+        count = int(np.searchsorted(times, settled - reach.back_us))
+        self._newest = max([self._newest, *times[:count][-1:].tolist()])
+        self._log.events = events.slice(count).combine_chunks()
+        self._settled = settled
+        for given in self.given:
+            given.let_go(settled)
+
+    def _find_settled(self) -> int:
+        """Rows at older moments no longer change."""
+        return min(self.bound.horizon, self._told) - (0 if self._reach is None else self._reach.fore_us)
 
     def _begin_again(self) -> Operator:
         """The operator as it was at the base."""
@@ -588,23 +617,27 @@ class ChangingEngine:
         times, _ = order_values(kept.table.column("_time"))
         order = sort_events(times, self._ties(kept.table))
         operator = self._make_operator()
-        if self._scopes is not None:
-            kept = replace(kept, table=self._scopes.mark(kept.table))
         operator.replay(kept, times if order is None else times[order], order)
         return operator
 
     def _forget(self) -> None:
         """Start afresh once most events are no longer needed: the base, and the operator itself where it is the
         base."""
-        operator, horizon = (self._base, self._base_horizon) if self._patience.corrects else (self._live, self._told)
+        has_base = self._patience.corrects and self._reach is None
+        operator, horizon = (self._base, self._base_horizon) if has_base else (self._live, self._told)
         if operator is None or operator.count_kept() <= 2 * self._needed + SPARE_EVENTS:
             return
         self._needed = operator.count_needed(horizon)
-        if operator.count_kept() > 2 * self._needed + SPARE_EVENTS:
+        if operator.count_kept() <= 2 * self._needed + SPARE_EVENTS:
+            return
+        if self._reach is not None:
+            self._start_afresh(self._told)
+        else:
             rebuilt = self._rebuild(self._keep_operator(operator, horizon))
             if self._patience.corrects:
                 self._base, self._kept_base = rebuilt, None
-                self._start_afresh(self._told)
+                self._live = self._begin_again()
+                self._step_through(self._live, self._log.events, self._told, again=True)  # its rows were given out
             else:
                 self._live = rebuilt
 
@@ -627,7 +660,7 @@ class ChangingEngine:
 
     @property
     def _moves_base(self) -> bool:
-        return self._patience.corrects and self._patience.bound_us is not None
+        return self._patience.corrects and self._patience.bound_us is not None and self._reach is None
 
     def _make_operator(self) -> Operator:
         layout = self.layout if self._scopes is None else self._scopes.layout

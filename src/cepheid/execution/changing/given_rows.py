@@ -135,6 +135,13 @@ class GivenRows:
             self._leave(self.rows.filter(is_settled), floor)
             self.rows = self.rows.filter(pc.invert(is_settled))
 
+    def let_go(self, settled: int) -> None:
+        """Rows at older moments no longer change."""
+        rows = self.rows
+        stays = rows.column(_AT).to_numpy() >= settled
+        if not stays.all():
+            self.rows = rows.filter(pa.array(stays))
+
     def settle_all(self, floor: int) -> None:
         if self._order is not None:
             self._leave(self.rows, floor)

@@ -69,7 +69,12 @@ class Scopes:
             case WindowAggregate(program=program):
                 at = WindowCell(name=_AT, kind="moment" if program.window.is_sliding else "end")
                 told = [WindowCell(name=f"{PLACED}{key}", kind="key", column=key) for key in self._keys]
-                return replace(node, keys=count, cells=(*node.cells, at, *told))
+                if not self._copies:
+                    return replace(node, keys=count, cells=(*node.cells, at, *told))
+                # groups are keys, and need no numbers of their own
+                keys_of = {column: key for key, column in self._copies}
+                cells = [replace(cell, column=keys_of.get(cell.column or "", cell.column)) for cell in node.cells]
+                return replace(node, keys=count, groups=0, cells=(*cells, at, *told))
             case WindowJoin(program=program):
                 moment = JoinCell(name=_AT, column="_time", input=-1)
                 sides = [

@@ -72,6 +72,10 @@ class Shelf:
         )  # fmt: skip
         return found
 
+    def list_since(self, time: int) -> Int64s:
+        """int64[n]: the numbers of the rows that are not older."""
+        return np.flatnonzero(self._marks & (self._times.data[: self._count] >= time))
+
     def take(self, numbers: Int64s) -> pa.Table:
         return pa.Table.from_arrays([column.take(numbers, None) for column in self._columns], schema=self._schema)
 

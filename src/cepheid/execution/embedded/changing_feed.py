@@ -151,7 +151,7 @@ class ChangingFeed:
             "present": kept.present,
             "settled": kept.settled,
             "newest_event": kept.newest,
-            "scope": kept.scope,
+            "confined": kept.confined,
             "newest": self.engine.gate.newest,
             "reached": self.engine.gate.reached,
             "settled_reached": self.engine.bound.reached,
@@ -202,7 +202,7 @@ class ChangingFeed:
                 header["present"],
                 header["settled"],
                 header["newest_event"],
-                None if header.get("scope") is None else tuple(header["scope"]),
+                header.get("confined", False),
             )
         )
         engine.late = [fit(late) for late in others[2 * count :]]
