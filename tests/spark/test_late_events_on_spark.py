@@ -72,8 +72,7 @@ def before_end(rows: Counter[tuple[Any, ...]]) -> Counter[tuple[Any, ...]]:
     return Counter({row: count for row, count in rows.items() if 31 not in row})
 
 
-@pytest.mark.parametrize("name", QUERIES)
-@pytest.mark.parametrize("wait", ["0 s", "growing"])
+@pytest.mark.parametrize(("name", "wait"), [*((name, "0 s") for name in QUERIES), ("alone", "growing")])
 def test_changes_add_up_to_the_batch_answer(spark: Any, tmp_path: Path, name: str, wait: str) -> None:
     arrivals = make_arrivals(7, 600)
     stream = FedStream(spark, tmp_path, SCHEMA, direct=wait == "0 s")
