@@ -31,7 +31,7 @@ ALWAYS_LITTLE = 4096  # events that are no work
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """scope: columns of the layout; at: what tells when a row is, in the words of the vertex (scoped_nodes.py)."""
+    """scope: columns of the layout of events."""
 
     back_us: int
     fore_us: int
