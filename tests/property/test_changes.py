@@ -15,6 +15,7 @@ from typing import Any
 
 sys.path.append(str(Path(__file__).parent))  # the random queries lie beside this file
 import pyarrow as pa
+from netted_changes import Netted
 from random_changes import make_changes, make_habits
 from random_events import make_events
 from random_row_patterns import make_row_pattern_case
@@ -101,46 +102,6 @@ def list_cases() -> Iterator[tuple[int, Case]]:
         text = TEXTS[seed % len(TEXTS)]
         tables = {name: make_events(seed + shift, 30, keys=3, gaps=(0, 1)) for name, shift in (("s", 0), ("t", 999))}
         yield seed, Case(text, {name: tables[name] for name in tables if re.search(rf"(FROM|,|~) ?{name}\b", text)})
-
-
-class Netted:
-    """What is left of the rows that were given out; each retract must take back a row that is there."""
-
-    def __init__(self) -> None:
-        self.rows: Counter[tuple[Any, ...]] = Counter()
-        self._versions: dict[Any, int] = {}
-        self.retracts = 0
-
-    def take(self, table: pa.Table) -> None:
-        assert table.column_names[:3] == ["_change", "_match", "_version"]
-        fresh: dict[Any, int] = {}
-        for change, match, version, *row in list_rows(table):
-            if change == "retract":
-                self.retracts += 1
-                assert self.rows[match, *row] > 0, f"retract of a row that is not there: {match} {row}"
-                assert version >= self._versions[match], f"the version of {match} falls to {version}"
-                self.rows[match, *row] -= 1
-            else:
-                known = self._versions.get(match)
-                assert known is None or version > known or fresh.get(match) == version, (
-                    f"{match} comes again as {version}"
-                )
-                self.rows[match, *row] += 1
-                fresh[match] = version
-                self._versions[match] = version
-
-    def plain_rows(self) -> Counter[tuple[Any, ...]]:
-        found: Counter[tuple[Any, ...]] = Counter()
-        for (_, *row), count in self.rows.items():
-            found[tuple(row)] += count
-        return +found
-
-    def matches(self) -> Counter[Any]:
-        """How many rows there are of each `_match`."""
-        found: Counter[Any] = Counter()
-        for (match, *_), count in self.rows.items():
-            found[match] += count
-        return +found
 
 
 @dataclass(frozen=True)

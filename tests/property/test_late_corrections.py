@@ -18,11 +18,11 @@ sys.path.append(str(Path(__file__).parent))  # the random queries lie beside thi
 import pyarrow as pa
 import pytest
 from case_counts import few
+from netted_changes import Netted
 from random_changes import make_changes, make_habits
 from random_events import make_events
 from random_sequences import make_sequence_case
 from random_windows import make_window_case
-from test_changes import Netted
 from ways_to_run import report_smallest
 
 import cepheid as cep

@@ -25,7 +25,7 @@ from cepheid.execution.spark.engine_stage import Stage, record_stage, run_statef
 from cepheid.execution.spark.envelopes import ENVELOPE_SCHEMA, Packing, make_packer
 from cepheid.execution.spark.idle_inputs import check_clock
 from cepheid.execution.spark.schemas import arrow_schema, number_columns, quote_name
-from cepheid.execution.spark.stage_program import StageProgram, take_below, write_program
+from cepheid.execution.spark.stage_program import CORRECTED, StageProgram, take_below, write_program
 from cepheid.execution.spark.watermarks import read_delay
 from cepheid.execution.user_functions import list_functions
 from cepheid.graph.column_origin import trace_columns
@@ -78,7 +78,7 @@ def plan_chain(
     if settings.corrects or (settings.waiting is not None and settings.emit == "changes"):
         # what is kept is other than without corrections, and with rows that are never taken back
         told = f"{record.described}, which late events correct (emit = {settings.emit})"
-        record = replace(record, digest=f"{record.digest} late {settings.emit}", described=told)
+        record = replace(record, digest=f"{record.digest}{CORRECTED}{settings.emit}", described=told)
     idle_after_us = settings.idle_after_us(times)
     check_clock(idle_after_us, clock)
     own = list_functions(repr(list(lower.vertices.values())))

@@ -17,10 +17,11 @@ from typing import Any, Literal
 
 import pyarrow as pa
 
-from cepheid.errors import InvalidInput, SnapshotMismatch
+from cepheid.errors import InvalidInput, NotSupportedYet, SnapshotMismatch
 from cepheid.graph.json_form import read_json, write_json
 from cepheid.graph.query_graph import QueryGraph
 
+CORRECTED = " late "  # in the digest of a stage that late events correct, before what comes out
 AGAIN = "start the query once with this version, on the same checkpoint, stop it, and try again"
 
 
@@ -69,6 +70,9 @@ def write_program(program: StageProgram) -> str:
 
 def read_program(written: Mapping[str, Any] | None, digest: str, described: str) -> StageProgram:
     """Raises if there is none, or if it is not that of the digest; described: the stage, for people."""
+    if not written and CORRECTED in digest:
+        hint = "keep its key groups and partitions, or start it anew with a new checkpointLocation"
+        raise NotSupportedYet(f"moving the state of {described}", hint=hint)
     if not written:
         raise SnapshotMismatch(f"the checkpoint does not say what computes {described}", hint=AGAIN)
     try:
