@@ -74,7 +74,8 @@ def add_watermarks(placed: PlacedGraph, frames: Mapping[str, DataFrame], setting
                 if base_name(time.stream) is not None:
                     continue  # its stamps are never late
                 known = (frames[time.stream].schema[time.column].metadata or {}).get(WATERMARK)
-                if known is not None and int(known) * 1000 == in_microseconds(settings.lateness):
+                is_bound = settings.waiting is not None  # sessions and applications have put it there
+                if is_bound and known is not None and int(known) * 1000 == in_microseconds(settings.lateness):
                     continue
                 if known is not None:
                     raise InvalidInput(
