@@ -51,6 +51,7 @@ bench: setup ## Measure everything, beside baselines of the same run
 	$(BIN)/cepheid bench simulation
 	$(BIN)/cepheid bench spark
 	$(BIN)/cepheid bench prediction
+	$(BIN)/cepheid bench disorder
 
 soak: setup ## Applications on Spark and their Kafka broker killed, checkpoints moved, a full disk: always the batch answer (an hour)
 	CEPHEID_KILLS=30 $(BIN)/pytest tests/spark/test_application_process.py tests/spark/test_checkpoint_soak.py
