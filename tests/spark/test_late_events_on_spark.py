@@ -15,7 +15,7 @@ import cepheid as cep
 from cepheid.errors import InvalidInput, SnapshotMismatch
 
 sys.path.append(str(Path(__file__).parent))
-from streams import FedStream
+from streams import FedStream, read_rows, start_query
 
 pytestmark = pytest.mark.spark
 
@@ -144,3 +144,29 @@ def test_session_on_spark_corrects(spark: Any, tmp_path: Path) -> None:
     for name, tables in found.items():
         whole = answer_whole(name, pa.concat_tables([arrivals, make_end()]))
         assert before_end(count_net(pa.concat_tables(tables))) == before_end(whole), name
+
+
+def test_a_silent_stream_is_not_waited_for(spark: Any, tmp_path: Path) -> None:
+    """By its name, though Spark computes the conditions below the pattern."""
+    text = """SELECT a.v FROM PATTERN SEQ(events a, ~others b) ORDER BY ts
+        WHERE a.k = b.k AND a.v % 2 = 0 AND b.v % 2 = 0 WITHIN INTERVAL '1' SECOND"""
+    events, others = (FedStream(spark, tmp_path / name, SCHEMA) for name in ("events", "others"))
+    rows = [(0, 1, 2), (0, 1, 1), (20_000_000, 1, 1), (40_000_000, 1, 1)]
+    for time, key, value in rows:
+        columns = [pa.array([time], pa.timestamp("us", "UTC")), pa.array([key], pa.int32()), pa.array([value])]
+        events.feed(pa.table(columns, schema=SCHEMA))
+    settings: Any = {
+        "disorder": cep.Disorder(wait="0 s", bound="2 s", emit="changes"),
+        "idle_after": {"others": "5 s"},
+        "key_groups": FEW_GROUPS,
+    }
+    frame = cep.sql(text, events=events.frame(), others=others.frame(), **settings)
+    start_query(frame, tmp_path / "sql").awaitTermination()
+    assert read_rows(spark, tmp_path / "sql").column("v").to_pylist() == [2]
+    found: list[pa.Table] = []
+    with cep.Session(spark, checkpoint=str(tmp_path / "session"), **settings) as session:
+        session.source("events", events.frame())
+        session.source("others", others.frame())
+        session.deploy("alone", text, sink=lambda rows, _: found.append(rows))
+        session.run()
+    assert [value for table in found for value in table.column("v").to_pylist()] == [2]

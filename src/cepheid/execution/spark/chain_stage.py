@@ -105,7 +105,7 @@ def run_chain_on_stream(
         packed.append(envelopes)
     lower, clock = task.placed.graph, int(task.clock)
     program = StageProgram("chain", lower, vertex, task.schemas, (task.lateness_us,), clock, tuple(task.times))
-    written = "" if task.settings.corrects else write_program(program)  # what is corrected cannot be moved yet
+    written = "" if CORRECTED in task.record.digest else write_program(program)  # it cannot be moved yet
     stage = Stage(vertex, task.record, task.clock, task.open_query().schema, written)
     return run_stateful(union_all(packed), ChainProcessor(task), stage)
 

@@ -80,6 +80,7 @@ def run_changes_on_stream(
                 f'"{name}", a table beside streams, with emit="changes"',
                 hint="join the DataFrames in Spark first, and give the result",
             )
+    settings = name_idle_streams(settings, graph, lifted)
     return run_chain_on_stream(lower, top, {name: known[name] for name in read}, settings, session)
 
 
@@ -110,6 +111,22 @@ def lift_rows(
         elif not is_plain or isinstance(node, Source) or any(reader not in views for reader in readers):
             lower, names[name] = lower.add(node, [names[source] for source in graph.inputs(name)])
     return _only_needed(lower, names[vertex]), names[vertex], lifted
+
+
+def name_idle_streams(settings: Settings, graph: QueryGraph, lifted: Mapping[str, str]) -> Settings:
+    """Settings in which streams of Spark's own making may be idle as those are that they are made of; lifted: by
+    stream, the vertex that it stands for."""
+    given = settings.idle_after
+    if not isinstance(given, Mapping):
+        return settings
+    known = dict(given)
+    for stream, vertex in lifted.items():
+        below = [graph.vertices[name] for name in graph.reach(vertex, graph.inputs)]
+        spans = [given.get(node.name) for node in below if isinstance(node, Source)]
+        told = [span for span in spans if span is not None]
+        if told and len(told) == len(spans):
+            known[stream] = max(told)
+    return replace(settings, idle_after=known)
 
 
 def _only_needed(graph: QueryGraph, vertex: str) -> QueryGraph:

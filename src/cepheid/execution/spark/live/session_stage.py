@@ -19,7 +19,7 @@ from cepheid.errors import NotSupportedYet
 from cepheid.execution.engine_identity import identify_engine
 from cepheid.execution.spark.chain_processor import ChainTask
 from cepheid.execution.spark.chain_stage import plan_chain
-from cepheid.execution.spark.changes_stage import find_top, lift_rows
+from cepheid.execution.spark.changes_stage import find_top, lift_rows, name_idle_streams
 from cepheid.execution.spark.clock import Clock
 from cepheid.execution.spark.direct_ingest import chain_below
 from cepheid.execution.spark.engine_stage import cell_schema, name_keys, record_stage
@@ -168,7 +168,8 @@ def _make_corrected(graph: QueryGraph, vertex: str, given: StageContext) -> Sess
     lower, top, lifted = lift_rows(graph, vertex, lambda _: True)
     read = {stream: _read_layout(graph, layout, given) for stream, layout in lifted.items()}
     frames = {**given.frames, **{stream: rows for stream, (_, rows) in read.items()}}
-    chain = plan_chain(lower, top, frames, given.settings, given.session, Clock.ENVELOPES)
+    settings = name_idle_streams(given.settings, graph, lifted)
+    chain = plan_chain(lower, top, frames, settings, given.session, Clock.ENVELOPES)
     task, feeds = chain.task, []
     for name, time in zip(chain.read, task.times, strict=True):
         plain = Feed(name, tuple(chain.read[name]), (), task.schemas[name], time, (), 1)
