@@ -37,6 +37,7 @@ from cepheid.user_functions import Function, read_functions
 
 if TYPE_CHECKING:
     from cepheid.execution.embedded.continuous import ContinuousQuery
+    from cepheid.execution.shares.shared_query import SharedQuery
 
 
 def sql(
@@ -140,8 +141,9 @@ def open(  # noqa: A001 (the name is part of the contract: cep.open)
     idle_after: IdleAfter | None = None,
     clock: Clock | None = None,
     functions: Mapping[str, Function] | None = None,
+    engines: int | None = None,
     **schemas: Any,
-) -> ContinuousQuery:
+) -> ContinuousQuery | SharedQuery:
     """A continuous query in this process, or several by name: push(**batches), finish(), snapshot().
 
     Streams are given by their schemas; a `cep.Table` or a `cep.Database` is what events are looked up in.  A snapshot
@@ -153,7 +155,8 @@ def open(  # noqa: A001 (the name is part of the contract: cep.open)
     comes out (`cep.Disorder`), instead of `lateness` and `emit`.  idle_after: a stream that says nothing while the
     others come so far in event time is not waited for until it speaks again: "30 s" or a timedelta, of all streams or
     by name.  clock: what PROCTIME() says; None: the system's.  functions: scalar functions in Python, by name
-    (`cep.Function`).
+    (`cep.Function`).  engines: so many processes run it, each for its share of the work (docs/reference/engines.md);
+    None: it runs in this one.
     """
     stamping = None if clock is None else check_clock(clock)
     check_on_change(on_change)
@@ -166,23 +169,21 @@ def open(  # noqa: A001 (the name is part of the contract: cep.open)
     written = {name: read_schema(name, value) for name, value in others.items()}
     read = {name: read_changelog_schema(schema) for name, schema in written.items()}
     with collecting_later():
-        from cepheid.execution.embedded.continuous import ContinuousQuery
-
         catalog = make_catalog(
             read, lookups, aggregates, streams=read, updating=True, functions=functions, event_time=event_time
         )
         compilation = compile_query(query, catalog)
         with placed_at_order(compilation):
-            opened = ContinuousQuery(
-                compilation.placed,
-                written,
-                settings,
-                snapshot,
-                isinstance(query, Mapping),
-                lookups,
-                on_change,
-                stamping,
-            )
+            given = (compilation.placed, written, settings, snapshot, isinstance(query, Mapping), lookups, on_change)
+            opened: ContinuousQuery | SharedQuery
+            if engines is None:
+                from cepheid.execution.embedded.continuous import ContinuousQuery
+
+                opened = ContinuousQuery(*given, stamping)
+            else:
+                from cepheid.execution.shares.shared_query import SharedQuery
+
+                opened = SharedQuery(*given, check_engines(engines))
     check_bounded(compilation, strict, () if settings.is_bounded else catalog.changing, opened.explain_kept_rows())
     for waiting in opened.explain_waiting_rows():
         warnings.warn(waiting, RowsAtTheEndWarning, stacklevel=2)

@@ -25,8 +25,8 @@ cep.sqll("SELECT 1")
 problem: cep.CepheidError = cep.UnboundedStateWarning()
 """
 SEEN = [
-    r'note: Revealed type is "def \(.*lateness: .*timedelta \| None =.*\) -> .*ContinuousQuery"',
-    r'note: Revealed type is ".*ContinuousQuery"',
+    r'note: Revealed type is "def \(.*lateness: .*timedelta \| None =.*\) -> .*ContinuousQuery \| .*SharedQuery"',
+    r'note: Revealed type is ".*ContinuousQuery \| .*SharedQuery"',
     r'note: Revealed type is "(builtins\.)?str"',
     r'note: Revealed type is ".*Pattern"',
     r'note: Revealed type is "(builtins\.)?str"',

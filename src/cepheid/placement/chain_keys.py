@@ -61,9 +61,11 @@ class _Choice:
     cells: Mapping[str, str] = field(default_factory=dict)
 
 
-def find_chain_keys(graph: QueryGraph, vertex: str, schemas: Mapping[str, pa.Schema] | None = None) -> ChainKeys:
+def find_chain_keys(
+    graph: QueryGraph, vertex: str, schemas: Mapping[str, pa.Schema] | None = None, by_groups: bool = False
+) -> ChainKeys:
     """For all that runs at or below a vertex, results that are kept up to date over windows and patterns among it;
-    schemas: of its streams.
+    schemas: of its streams; by_groups: are groups of windows over time keys as well?  (`is_split_by_groups`)
 
     Streams under one another (UNION ALL) may hold the same key as other types, which hash otherwise: such a chain is
     split only if schemas show that they do not.
@@ -71,7 +73,7 @@ def find_chain_keys(graph: QueryGraph, vertex: str, schemas: Mapping[str, pa.Sch
     below = sorted(graph.reach(vertex, graph.inputs))
     engines = [name for name in graph.reach(vertex, graph.inputs) if isinstance(graph.vertices[name], EngineNode)]
     for name in below:
-        reason = _refuse(graph.vertices[name])
+        reason = _refuse(graph.vertices[name], by_groups)
         if reason:
             return ChainKeys(why=f"{name}: {reason}")
     if schemas is None and any(isinstance(graph.vertices[name], Union) for name in below):
@@ -80,8 +82,8 @@ def find_chain_keys(graph: QueryGraph, vertex: str, schemas: Mapping[str, pa.Sch
     for name in engines:
         fitting = [
             joined
-            for number in range(_engine(graph, name).split)
-            if (traced := _trace_key(graph, name, number)) is not None
+            for number, column in enumerate(list_split_columns(_engine(graph, name), by_groups))
+            if (traced := _trace_key(graph, name, column)) is not None
             for choice in choices
             if (joined := _join(choice, name, number, traced)) is not None and _hash_alike(joined.columns, schemas)
         ]
@@ -111,9 +113,32 @@ def _engine(graph: QueryGraph, vertex: str) -> EngineNode:
     return node
 
 
-def _refuse(node: PlanNode) -> str:
+def list_split_columns(node: EngineNode, by_groups: bool = False) -> list[str]:
+    """The columns of its layout by which a vertex may be split."""
+    if by_groups and not node.split and isinstance(node, WindowAggregate) and is_split_by_groups(node):
+        return [f"_group{number}" for number in range(node.groups)]
+    return [f"_key{number}" for number in range(node.split)]
+
+
+def is_split_by_groups(window: WindowAggregate) -> bool:
+    """Is a row about the events of one group alone, as long as somebody tells how far time has come?  It is where the
+    window follows time, and nothing is asked of all groups of an evaluation together.  Of OUTPUT EVERY the last
+    evaluation is at the tick behind the last event, whichever group has that."""
+    program, arrangement = window.program, window.arrangement
+    if program.window.kind != "time" or program.members or program.shows != "concerned":
+        return False
+    shown = {cell.kind for cell in window.cells}
+    if "evaluation" in shown or (program.window.is_landmark and "start" in shown):
+        return False
+    is_arranged = bool(arrangement.order) or arrangement.limit is not None
+    return program.evaluation.when in ("event", "close") and not is_arranged
+
+
+def _refuse(node: PlanNode, by_groups: bool) -> str:
     """Why a vertex must see all events; empty if it need not."""
     match node:
+        case EngineNode() if list_split_columns(node, by_groups):
+            return ""
         case EngineNode(split=0):
             return "it has no keys, or counts the events of all of them"
         case Relation() | HostWindow():
@@ -121,11 +146,11 @@ def _refuse(node: PlanNode) -> str:
     return ""
 
 
-def _trace_key(graph: QueryGraph, vertex: str, number: int) -> _Choice | None:
+def _trace_key(graph: QueryGraph, vertex: str, column: str) -> _Choice | None:
     """The columns of streams that a key of a vertex is a copy of, at all its inputs."""
     found = _Choice()
     for feed in graph.inputs(vertex):
-        traced = _trace(graph, feed, f"_key{number}")
+        traced = _trace(graph, feed, column)
         both = None if traced is None else _unite(found, traced)
         if both is None:
             return None

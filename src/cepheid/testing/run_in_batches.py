@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from cepheid.errors import UnboundedStateWarning
+from cepheid.execution.embedded.continuous import ContinuousQuery
 from cepheid.session import open as open_query
 
 if TYPE_CHECKING:
-    from cepheid.execution.embedded.continuous import ContinuousQuery
     from cepheid.language.builder.pattern_builder import Pattern
 
 
@@ -59,4 +59,6 @@ def _open_quietly(
     """A test ends: that its state is not bounded does not matter."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UnboundedStateWarning)
-        return open_query(text, lateness=lateness, snapshot=snapshot, **schemas)
+        opened = open_query(text, lateness=lateness, snapshot=snapshot, **schemas)
+    assert isinstance(opened, ContinuousQuery), "it runs in this process"
+    return opened

@@ -254,10 +254,10 @@ class ChangingHost(StreamHost):
 
     def report_lateness(self) -> LatenessReport | None:
         """How late events are; None: nobody looks."""
-        watches = self._list_watches()
+        watches = self.list_watches()
         return report_lateness(watches) if watches else None
 
-    def _list_watches(self) -> list[LatenessWatch]:
+    def list_watches(self) -> list[LatenessWatch]:
         """Of engines that read streams."""
         feeds = [feed for feed in self.list_engines() if isinstance(feed, ChangingFeed) and feed.reads_streams]
         return [feed.engine.watch for feed in feeds if feed.engine.watch is not None]

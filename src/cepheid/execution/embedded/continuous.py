@@ -13,7 +13,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Collection, Mapping
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -40,6 +40,9 @@ from cepheid.placement.placed_graph import PlacedGraph
 from cepheid.processing_time import Clock
 from cepheid.schema import empty_table, has_changes
 from cepheid.settings import Settings
+
+if TYPE_CHECKING:  # few queries look at it
+    from cepheid.disorder.lateness_watch import LatenessWatch
 
 MANY_WAITING = 10_000  # events: if so many wait because a stream is silent, people are told
 
@@ -162,6 +165,10 @@ class ContinuousQuery:
     def explain_waiting_rows(self) -> list[str]:
         """Which rows come at the end only."""
         return [told for view in self._host.list_views() if (told := view.explain_waiting()) is not None]
+
+    def list_watches(self) -> list[LatenessWatch]:
+        """For other hosts, which put together what several of these know of late events."""
+        return self._host.list_watches()
 
     def list_engines(self) -> list[EngineFeed]:
         """For other hosts, which split what the engines know: each once."""

@@ -36,6 +36,7 @@ Tables = Mapping[str, pa.Table]
 
 if TYPE_CHECKING:  # what few queries need is not loaded for the others: rows that come and go, tables to look up in
     from cepheid.disorder.lateness_report import LatenessReport
+    from cepheid.disorder.lateness_watch import LatenessWatch
     from cepheid.execution.embedded.changing_feed import ChangingFeed
     from cepheid.execution.embedded.view_feed import ViewFeed
     from cepheid.execution.lookup.found import Lookup
@@ -225,6 +226,10 @@ class StreamHost:
     def report_lateness(self) -> LatenessReport | None:
         """How late events are; None: nobody looks."""
         return None
+
+    def list_watches(self) -> list[LatenessWatch]:
+        """Who looks."""
+        return []
 
     def count_lookups(self) -> dict[str, dict[str, int]]:
         """By the name of each database."""
