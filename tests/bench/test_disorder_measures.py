@@ -25,7 +25,9 @@ from cepheid.disorder.waits.growing import GrowingWait
 from cepheid.disorder.waits.kinds import WAITS
 
 SECOND = 1_000_000_000
-TINY = measured.Extent(waiting=3000, speculation=3000, shares=(0.5, 0.0), kept=(100,), throughput=50_000, repeats=1)
+TINY = measured.Extent(
+    waiting=3000, speculation=3000, shares=(0.5, 0.0), kept=(100,), throughput=50_000, engines=40_000, repeats=1
+)
 
 
 def make_events(times_s: list[float], arrivals_s: list[float]) -> PlayedEvents:
@@ -121,7 +123,7 @@ def test_tables_fit_into_a_hundred_columns(result: dict[str, Any]) -> None:
         console.print(each)
     text = written.getvalue()
     assert "…" not in text
-    for name in ("outage of 5 s", "growing", "join of windows", "holds 1 s", "changes, events/s"):
+    for name in ("outage of 5 s", "growing", "join of windows", "holds 1 s", "changes, events/s", "engines=2"):
         assert name in text
 
 

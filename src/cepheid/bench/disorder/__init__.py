@@ -8,4 +8,5 @@ waiting.py       how long rules that follow the stream wait, and how much comes 
 speculation.py   latency against corrections
 late_cost.py     what a late event costs beside one in order
 throughput.py    what it costs to be able to correct, where nothing is late
+engines.py       what several processes are worth
 """

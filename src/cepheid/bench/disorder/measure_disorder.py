@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
-from cepheid.bench.disorder import late_cost, speculation, throughput, waiting
+from cepheid.bench.disorder import engines, late_cost, speculation, throughput, waiting
+from cepheid.bench.disorder.engines import measure_engines
 from cepheid.bench.disorder.late_cost import measure_late_cost
 from cepheid.bench.disorder.speculation import measure_speculation
 from cepheid.bench.disorder.throughput import measure_throughput
@@ -14,19 +16,22 @@ from cepheid.bench.disorder.waiting import measure_waiting
 from cepheid.bench.machine import describe_machine, keep_memory
 from cepheid.bench.one_core import one_core
 
-PARTS = ("waiting", "speculation", "late", "throughput")
+PARTS = ("waiting", "speculation", "late", "throughput", "engines")
+ON_ALL_CORES = ("engines",)
 SEED = 1  # of every scenario, and of all values
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Extent:
-    """waiting, speculation, throughput: events of a stream.  kept: how many events are there when one comes late."""
+    """waiting, speculation, throughput, engines: events of a stream.  kept: how many events there are when one comes
+    late."""
 
     waiting: int
     speculation: int
     shares: Sequence[float]
     kept: Sequence[int]
     throughput: int
+    engines: int
     repeats: int
 
 
@@ -36,6 +41,7 @@ FULL = Extent(
     shares=speculation.SHARES,
     kept=late_cost.KEPT,
     throughput=5_000_000,
+    engines=1_000_000,
     repeats=15,
 )
 QUICK = Extent(
@@ -44,6 +50,7 @@ QUICK = Extent(
     shares=speculation.FEW_SHARES,
     kept=late_cost.KEPT[:2],
     throughput=500_000,
+    engines=300_000,
     repeats=5,
 )
 
@@ -55,6 +62,7 @@ def count_steps(part: str, extent: Extent) -> int:
         "speculation": len(speculation.QUESTIONS) * (1 + len(extent.shares)),
         "late": len(late_cost.QUERIES) * len(extent.kept),
         "throughput": len(throughput.QUERIES),
+        "engines": len(engines.QUERIES),
     }[part]
 
 
@@ -62,8 +70,8 @@ def measure_disorder(extent: Extent, parts: Sequence[str], advance: Callable[[st
     """advance: a step of this part is done."""
     keep_memory()
     found: dict[str, Any] = {}
-    with one_core():
-        for part in parts:
+    for part in parts:
+        with nullcontext() if part in ON_ALL_CORES else one_core():
             found[part] = _measure(part, extent, lambda part=part: advance(part))  # type: ignore[misc]
     return {
         "benchmark": "disorder",
@@ -84,4 +92,6 @@ def _measure(part: str, extent: Extent, advance: Callable[[], object]) -> dict[s
             return measure_late_cost(extent.kept, extent.repeats, advance)
         case "throughput":
             return measure_throughput(extent.throughput, min(3, extent.repeats), advance)
+        case "engines":
+            return measure_engines(extent.engines, min(3, extent.repeats), advance)
     raise AssertionError(f"{part} is a part of this benchmark")

@@ -20,6 +20,8 @@ def list_tables(result: dict[str, Any]) -> Iterator[Table | str]:
         yield _table_late(result["late"])
     if "throughput" in result:
         yield _table_throughput(result["throughput"])
+    if "engines" in result:
+        yield _table_engines(result["engines"])
 
 
 def _list_waiting(part: dict[str, Any]) -> Iterator[Table | str]:
@@ -80,6 +82,15 @@ def _table_throughput(part: dict[str, Any]) -> Table:
     for name, row in part["rows"].items():
         asked = f"{part['asked']:.2f}"
         table.add_row(name, f"{row['final_per_s']:,}", f"{row['changes_per_s']:,}", f"{row['ratio']:.2f}", asked)
+    return table
+
+
+def _table_engines(part: dict[str, Any]) -> Table:
+    title = f"In several processes: {part['events']:,} events in pushes of {part['push']:,}; events/s"
+    table = _make(title, "query", "this process", "engines=1", "engines=2", "2 of 1", "2 of this", "overhead of 1")
+    for name, row in part["rows"].items():
+        rates = [f"{row[way]:,}" for way in ("this process", "engines=1", "engines=2")]
+        table.add_row(name, *rates, f"{row['two_of_one']:.2f}", f"{row['two_of_this']:.2f}", f"{row['overhead']:+.1%}")
     return table
 
 

@@ -13,7 +13,8 @@ from __future__ import annotations
 import warnings
 from collections.abc import Collection, Mapping
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
 
 import pyarrow as pa
 
@@ -148,6 +149,22 @@ class ContinuousQuery:
         rest = self._by_name(self._host.run(self._inputs.read_nothing(), last=True))
         self._host.close()
         return rest
+
+    def close(self) -> None:
+        """Let go of what it holds open; nothing is given any more.  May be called twice, and after `finish`."""
+        self._finished = True
+        self._short = {}
+        for feed in self._feeds:
+            feed.close()
+        self._host.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
 
     def snapshot(self) -> bytes:
         """All the query knows, as bytes; `cep.open(text, ..., snapshot=blob)` goes on from there."""
