@@ -1,4 +1,4 @@
-"""What the pages about time, late events and functions of one's own show is what happens."""
+"""What the pages about time, late events, several processes and functions of one's own show is what happens."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 REFERENCE = Path(__file__).parents[2] / "docs" / "reference"
 
 
-@pytest.mark.parametrize("page", ["time.md", "own-functions.md", "late-events.md"])
+@pytest.mark.parametrize("page", ["time.md", "own-functions.md", "late-events.md", "engines.md"])
 def test_the_examples_of_a_page_hold(page: str) -> None:
     """One after the other; what they claim, they assert."""
     blocks = re.findall(r"```python\n(.*?)```", (REFERENCE / page).read_text(), re.DOTALL)
