@@ -55,7 +55,7 @@ bench: setup ## Measure everything, beside baselines of the same run
 
 soak: setup ## Applications, their processes and their Kafka broker killed, checkpoints moved, a full disk: always the batch answer (an hour)
 	CEPHEID_KILLS=30 $(BIN)/pytest tests/spark/test_application_process.py tests/spark/test_checkpoint_soak.py
-	CEPHEID_KILLS=30 $(BIN)/pytest tests/shares/test_processes.py tests/parallel
+	CEPHEID_KILLS=30 $(BIN)/pytest tests/shares/test_processes.py tests/parallel/test_processes.py
 	CEPHEID_COLD=1 $(BIN)/pytest tests/spark/test_standalone_cluster.py
 	CEPHEID_CASES=all $(BIN)/pytest $(ON_ALL_CORES) tests/property tests/docs/test_function_index.py
 

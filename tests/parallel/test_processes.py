@@ -54,6 +54,7 @@ from in_process import net
 from reference import find_matches
 from shipped_operators import DyingAlways, DyingOnce, Failing, Unwelcome, WholeWindow, read_sort
 
+KILLS = int(os.environ.get("CEPHEID_KILLS", "2"))
 SHARED = Path("/dev/shm")  # segments are files there, on Linux
 SCHEMA = pa.schema([("sort", pa.string()), ("value", pa.float64())])
 
@@ -140,7 +141,8 @@ def test_an_instance_that_is_killed_from_outside_goes_on() -> None:
     assert net(changes) == find_matches(events, CountPredicate(20, 7), WholeWindow())
 
 
-@pytest.mark.parametrize(("strategy", "seed"), [("open box", 9), ("black box", 5)])
+@pytest.mark.parametrize("seed", range(5, 5 + KILLS))
+@pytest.mark.parametrize("strategy", ["open box", "black box"])
 def test_whoever_is_killed_whenever_the_answer_stays(strategy: str, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(instance_link, "LOG_BYTES", 2_000)
     random, events, changes = Random(seed), draw_events(200, 12), []
@@ -154,7 +156,7 @@ def test_whoever_is_killed_whenever_the_answer_stays(strategy: str, seed: int, m
                 assert killed is not None
                 os.kill(killed, signal.SIGKILL)
         changes += windows.drain()
-        assert sum(link.lives for link in windows.links) > 3
+        assert sum(link.lives for link in windows.links) > len(windows.links), "nobody was killed"
     assert net(changes) == find_matches(events, CountPredicate(20, 7), WholeWindow())
 
 
