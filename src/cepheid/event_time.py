@@ -95,9 +95,9 @@ def find_span(column: pa.ChunkedArray) -> tuple[int, int]:
 
 def _microseconds(column: pa.ChunkedArray) -> npt.NDArray[np.int64]:
     if pa.types.is_timestamp(column.type):
-        if column.type.unit == "us" and column.num_chunks == 1:  # as they lie in memory
-            stored: npt.NDArray[np.int64] = column.chunk(0).view(pa.int64()).to_numpy()
-            return stored
+        if column.type.unit == "us" and column.num_chunks:  # as they lie in memory
+            stored: list[npt.NDArray[np.int64]] = [chunk.view(pa.int64()).to_numpy() for chunk in column.chunks]
+            return stored[0] if len(stored) == 1 else np.concatenate(stored)
         column = column.cast(pa.timestamp(column.type.unit))  # the same instants, without a zone
     numbers: npt.NDArray[np.int64] = column.cast(pa.timestamp("us"), safe=False).cast(pa.int64()).to_numpy()
     return numbers

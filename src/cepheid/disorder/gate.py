@@ -123,8 +123,23 @@ class Gate:
 
 def sort_events(times: Int64s, ties: list[Int64s]) -> Int64s | None:
     """int64[n]: the order of events, which are in the order of arrival; None: they are in order already."""
-    if ties:
-        return np.lexsort([*reversed(ties), times])
-    if len(times) < 2 or bool((times[1:] >= times[:-1]).all()):
+    if _are_in_order([times, *ties]):
         return None
-    return np.argsort(times, kind="stable")
+    return np.lexsort([*reversed(ties), times]) if ties else np.argsort(times, kind="stable")
+
+
+def _are_in_order(keys: list[Int64s]) -> bool:
+    """keys: the first thing that decides comes first."""
+    if len(keys[0]) < 2:
+        return True
+    rises = keys[0][1:] > keys[0][:-1]
+    if rises.all():
+        return True
+    is_open = ~rises  # which neighbours nothing has decided about yet
+    if (keys[0][1:] < keys[0][:-1]).any():
+        return False
+    for values in keys[1:]:
+        if (is_open & (values[1:] < values[:-1])).any():
+            return False
+        is_open &= values[1:] == values[:-1]
+    return True

@@ -17,8 +17,7 @@ import pyarrow.compute as pc
 
 from cepheid.event_time import BEGINNING, order_values
 from cepheid.execution.changing.change_rows import Int64s
-from cepheid.execution.changing.row_hash import hash_rows
-from cepheid.execution.changing.row_identity import EVENT
+from cepheid.execution.changing.row_identity import TELLING, tell_events
 from cepheid.execution.changing.scopes import Scopes
 from cepheid.execution.changing.shelf import Shelf
 from cepheid.execution.changing.spans import Spans
@@ -115,8 +114,9 @@ class ChangeLog:
         shelf = self._shelve(scopes, stretch_us)
         whose, (times, _) = scopes.of_events(retracted), order_values(retracted.column("_time"))
         numbers = shelf.find(Spans.unite(whose, times, times + 1))
-        known = _tell(pa.table({name: shelf.read(name, numbers) for name in _list_names(self._layout)}))
-        wanted = _tell(retracted.select(_list_names(self._layout)))
+        names = [name for name in TELLING if name in self._layout.names]
+        known = tell_events(pa.table({name: shelf.read(name, numbers) for name in names}))
+        wanted = tell_events(retracted)
         gone = numbers[np.isin(known, wanted)]
         shelf.remove(gone)
         self._whole = None
@@ -138,13 +138,3 @@ class ChangeLog:
 
 def _read_times(events: pa.Table) -> pa.Array:
     return pa.array(order_values(events.column("_time"))[0])
-
-
-def _list_names(layout: pa.Schema) -> list[str]:
-    return [name for name in (EVENT, "_stream") if name in layout.names]
-
-
-def _tell(events: pa.Table) -> Int64s:
-    """int64[n]: who each event is; one stream may be there twice, as two inputs."""
-    told = hash_rows([*events.columns], len(events), 0)
-    return told.view(np.int64)

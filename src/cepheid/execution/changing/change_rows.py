@@ -2,6 +2,7 @@
 
     users:     _change, _match, _version, then the row          "retract", 17, 2, ...
     vertices:  the row, then four columns of ours                                   ..., true, "buses:17", 2, 40
+               or, as long as they are those of a stream that only grows, one                              ..., 17
 
 Of one push, a vertex is given for each row at most one retract, of a row that was there before the push, and at most
 one insert, of a row that is new; so the order among them does not matter.
@@ -20,7 +21,10 @@ GONE = "_change.gone"  # is the row taken back?
 ROW = "_change.row"  # who it is: "stream:match" for a row of a stream, an id for one that an engine made
 VERSION = "_change.version"
 PLACE = "_change.place"  # what decides between rows of one time, where the next engine reads them in order
+NUMBER = "_change.number"  # the row's number in a stream that only grows: says all that those four say
 CARRIED = pa.schema([(GONE, pa.bool_()), (ROW, pa.string()), (VERSION, pa.int64()), (PLACE, pa.int64())])
+
+HIDDEN = frozenset((*CARRIED.names, NUMBER))
 
 Flags = npt.NDArray[np.bool_]
 Int64s = npt.NDArray[np.int64]
@@ -31,10 +35,20 @@ def with_carried(schema: pa.Schema) -> pa.Schema:
     return pa.schema([*schema, *CARRIED])
 
 
+def with_number(schema: pa.Schema) -> pa.Schema:
+    """The schema of rows that travel with their numbers."""
+    return schema.append(pa.field(NUMBER, pa.int64()))
+
+
+def drop_hidden(schema: pa.Schema) -> pa.Schema:
+    """The schema of the rows themselves."""
+    return pa.schema([field for field in schema if field.name not in HIDDEN])
+
+
 def without_carried(table: pa.Table) -> pa.Table:
     """The rows of a stream that never takes one back."""
-    assert not pc.any(table.column(GONE)).as_py(), "a stream of inserts has no retracts"
-    return table.select([name for name in table.column_names if name not in CARRIED.names])
+    assert NUMBER in table.column_names or not pc.any(table.column(GONE)).as_py(), "a stream of inserts has no retracts"
+    return table.select([name for name in table.column_names if name not in HIDDEN])
 
 
 def carry(table: pa.Table, gone: Flags, rows: pa.Array | pa.ChunkedArray, versions: Int64s, places: Int64s) -> pa.Table:
@@ -61,7 +75,7 @@ class ShownChanges:
 
     def __init__(self, schema: pa.Schema, match_type: pa.DataType | None) -> None:
         self._match_type = match_type
-        self._names = [name for name in schema.names if name not in CARRIED.names]
+        self._names = [name for name in schema.names if name not in HIDDEN]
         shown = zip(CHANGE_COLUMNS, (pa.string(), match_type or pa.string(), pa.int64()), strict=True)
         self.schema = pa.schema([*shown, *(schema.field(name) for name in self._names)])
 

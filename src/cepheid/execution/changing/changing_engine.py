@@ -20,8 +20,8 @@ and all events are kept; if what is waited for and what is corrected are the sam
 the base is the operator itself.  (To go back less far, keep more than one base: each is an operator and the place in
 the log where it stood.)
 
-Events of one time leave the gate together, once their time has passed: corrections may come between any two of them.
-Where nothing is ever corrected, arrival decides their order, and they leave as they come.
+Events of one time leave the gate together, once their time has passed: rows that come and go may come between any two
+of them.  Where arrival decides their order (one stream that only grows), they leave as they come.
 """
 
 from __future__ import annotations
@@ -31,16 +31,26 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from cepheid.disorder.gate import Gate, sort_events
 from cepheid.disorder.lateness_watch import LatenessWatch
 from cepheid.errors import SnapshotMismatch
 from cepheid.event_time import BEGINNING, END, order_values
 from cepheid.execution.changing.change_log import ChangeLog
-from cepheid.execution.changing.change_rows import CARRIED, GONE, PLACE, ROW, Flags, Int64s, read_flags
+from cepheid.execution.changing.change_rows import (
+    GONE,
+    HIDDEN,
+    NUMBER,
+    PLACE,
+    ROW,
+    Flags,
+    Int64s,
+    drop_hidden,
+    read_flags,
+)
 from cepheid.execution.changing.given_rows import GivenRows, OrderRows
 from cepheid.execution.changing.local_correction import LocalCorrection, Touched
+from cepheid.execution.changing.row_hash import hash_text
 from cepheid.execution.changing.row_identity import (
     EVENT,
     LATENESS,
@@ -48,6 +58,7 @@ from cepheid.execution.changing.row_identity import (
     find_needs,
     mark_finish,
     name_events,
+    tell_events,
     with_identity,
 )
 from cepheid.execution.changing.scopes import Scopes
@@ -122,10 +133,12 @@ class ChangingEngine:
         patience: Patience,
         streams: list[int],
         reading: Reading,
+        origins: list[str],
         ties_by_arrival: bool = False,
     ) -> None:
-        """ties_by_arrival: is the order of events of one time settled when they come?"""
-        assert not (ties_by_arrival and patience.corrects), "what is corrected may come between them"
+        """origins: by input, what tells rows that have a number only from those of others.  ties_by_arrival: is the
+        order of events of one time settled when they come?"""
+        self._salts = [np.uint64(hash_text(origin)).astype(np.int64) for origin in origins]
         self._lateness: list[Int64s] = []  # of the events that come next, by input
         self._learns = patience.waiting is not None and patience.waiting.rule == "recall"
         self._order = nodes[0].order
@@ -143,7 +156,7 @@ class ChangingEngine:
         self.counts = Counts()
         self.late: list[pa.Table] = []
         self._no_events = self.layout.empty_table()
-        self._held = self._no_events
+        self._hold(self._no_events)
         self._log = ChangeLog(self.layout, self._sort)
         self._told = BEGINNING  # the horizon that the operator knows
         self._computed = BEGINNING  # the one that it knew before this push
@@ -233,12 +246,16 @@ class ChangingEngine:
     # --- work --------------------------------------------------------------------------------------------
     def push(self, tables: list[pa.Table], final: bool = False) -> list[pa.Table]:
         """Take in the changes of each input; give the changes of each vertex.  final: no more will come."""
-        fresh, gone = self._accept(tables)
-        removed = self._cancel(fresh.filter(pa.array(gone))) if gone.any() else None
-        inserts = fresh.filter(pa.array(~gone)) if gone.any() else fresh
-        if len(inserts):
-            held = pa.concat_tables([self._held, inserts])
-            self._held = held.combine_chunks() if held.column(0).num_chunks > MOST_CHUNKS else held
+        fresh, times, gone = self._accept(tables)
+        removed = None
+        if gone is not None and gone.any():
+            removed = self._cancel(fresh.filter(pa.array(gone)))
+            fresh, times = fresh.filter(pa.array(~gone)), times[~gone]
+        if len(self._held) and len(fresh):
+            fresh, times = pa.concat_tables([self._held, fresh]), np.concatenate([self._held_times, times])
+            fresh = fresh.combine_chunks() if fresh.column(0).num_chunks > MOST_CHUNKS else fresh
+        if len(fresh):
+            self._hold(fresh, times)
         self.gate.advance()
         if self._patience.is_bounded:
             self.bound.advance()
@@ -287,7 +304,8 @@ class ChangingEngine:
             self._confine(None)  # taken when late events had none
         if kept.confined and self._reach is None:
             raise SnapshotMismatch("the snapshot is of rows that nothing else read", hint=RESTART_HINT)
-        self._held, self._told, self._newest = kept.held, kept.present, kept.newest
+        self._hold(kept.held)
+        self._told, self._newest = kept.present, kept.newest
         self._log.events = kept.log
         self.gate.horizon, self.bound.horizon = kept.present, kept.settled
         if kept.base is not None:
@@ -315,33 +333,41 @@ class ChangingEngine:
         return replace(kept, partials=self._live.pick(kept.partials, members))
 
     # --- events in ---------------------------------------------------------------------------------------
-    def _accept(self, tables: list[pa.Table]) -> tuple[pa.Table, Flags]:
-        """The changes that have a place in the order and are not late, as events; bool[n]: is the event taken back?"""
-        events = [_as_events(table) for table in tables]
+    def _hold(self, events: pa.Table, times: Int64s | None = None) -> None:
+        """These are held back from now on; times: int64[n], if they are known."""
+        self._held = events
+        self._held_times: Int64s = order_values(events.column("_time"))[0] if times is None else times
+
+    def _accept(self, tables: list[pa.Table]) -> tuple[pa.Table, Int64s, Flags | None]:
+        """The changes that have a place in the order and are not late, as events, and their times; bool[n]: is the
+        event taken back?  None: none is."""
+        events = [_as_events(table, salt) for table, salt in zip(tables, self._salts, strict=True)]
         if self._learns:
             known, self._lateness = self._lateness or [np.zeros(len(table), np.int64) for table in tables], []
             events = [table.append_column(LATENESS, pa.array(late)) for table, late in zip(events, known, strict=True)]
-        fresh = unite_tables(events, self.layout, self._many)
-        gone = np.concatenate([read_flags(table.column(GONE)) for table in tables])
+        fresh = unite_tables(events, self.layout, True) if self._many else events[0].select(self.layout.names)
+        gone = None
+        if any(GONE in table.column_names for table in tables):
+            gone = np.concatenate([_read_gone(table) for table in tables])
         self.counts.events += len(fresh)
         times, placed = order_values(fresh.column("_time"))
         for number in range(1, self._order):
             _, also = order_values(fresh.column(f"_order{number}"))
             placed = also if placed is None else placed if also is None else placed & also
         if placed is not None:
-            self.counts.rejected += int((~placed & ~gone).sum())
-            fresh, times, gone = fresh.filter(pa.array(placed)), times[placed], gone[placed]
+            self.counts.rejected += int((~placed if gone is None else ~placed & ~gone).sum())
+            fresh, times, gone = fresh.filter(pa.array(placed)), times[placed], None if gone is None else gone[placed]
         late = self.bound.find_late(times)
         if late is not None:
             self.counts.late += int(late.sum())
             self.late.append(fresh.filter(pa.array(late)))
-            fresh, gone = fresh.filter(pa.array(~late)), gone[~late]
-        return fresh, gone
+            fresh, times, gone = fresh.filter(pa.array(~late)), times[~late], None if gone is None else gone[~late]
+        return fresh, times, gone
 
     def _cancel(self, retracted: pa.Table) -> Touched | None:
         """Take events out; where were those that had been released?  Those that a new engine never saw are not there;
         None: no one was."""
-        self._held = self._without(self._held, retracted)
+        self._hold(self._without(self._held, retracted))
         times, _ = order_values(retracted.column("_time"))
         behind = retracted.filter(pa.array(times < self._told))
         if not len(behind):
@@ -358,28 +384,12 @@ class ChangingEngine:
     def _without(self, events: pa.Table, retracted: pa.Table) -> pa.Table:
         if not len(events) or not len(retracted):
             return events
-        return events.filter(pc.invert(pc.is_in(self._who(events), value_set=self._who(retracted))))
-
-    def _who(self, events: pa.Table) -> pa.Array:
-        """Who each event is: one stream may be there twice, as two inputs."""
-        rows = events.column(ROW).combine_chunks()
-        if not self._many:
-            return rows
-        return pc.binary_join_element_wise(events.column("_stream").cast(pa.string()).combine_chunks(), rows, ":")
+        return events.filter(pa.array(~np.isin(tell_events(events), tell_events(retracted))))
 
     # --- the operator ------------------------------------------------------------------------------------
     def _advance(self, removed: Touched | None, horizon: int, final: bool) -> list[pa.Table]:
         """Release what is due, and compute: onwards, or again what something behind has changed."""
-        times, _ = order_values(self._held.column("_time"))
-        ready = times <= horizon if self.gate.ties_by_arrival else times < horizon
-        released = self._held
-        if ready.all():
-            self._held = self._no_events
-        elif not ready.any():
-            released, times = self._no_events, times[:0]
-        else:
-            released, self._held = released.filter(pa.array(ready)), self._held.filter(pa.array(~ready))
-            times = times[ready]
+        released, times = self._release(horizon)
         is_behind = times < self._told
         self._computed = self._told
         self._told = self._told if final else max(self._told, horizon)
@@ -400,15 +410,31 @@ class ChangingEngine:
         self._learn_from(behind, changes, self.counts.late - refused)
         return changes
 
+    def _release(self, horizon: int) -> tuple[pa.Table, Int64s]:
+        """The events that were held back long enough, and their times."""
+        held, times = self._held, self._held_times
+        ready = times <= horizon if self.gate.ties_by_arrival else times < horizon
+        count = int(np.count_nonzero(ready))
+        if count == len(times):
+            self._hold(self._no_events)
+            return held, times
+        if ready[:count].all():  # those that go on waiting are behind the others
+            self._hold(held.slice(count), times[count:])
+            return held.slice(0, count), times[:count]
+        self._hold(held.filter(pa.array(~ready)), times[~ready])
+        return held.filter(pa.array(ready)), times[ready]
+
     def _go_on(self, released: pa.Table, times: Int64s, final: bool) -> list[pa.Table]:
         """The rows of events that come behind all others."""
         if not len(released) and self._told == self._computed and not final:
             return [given.schema.empty_table() for given in self.given]
-        released = self._sort(released)
+        order = self._find_order(released, times)
+        if order is not None:
+            released, times = released.take(pa.array(order)), times[order]
         rows = self._finish(released) if final else self._step_through(self._live, released, self._told)
         if len(released):
             if self._patience.corrects:
-                self._log.append(released, np.sort(times))
+                self._log.append(released, times)
             else:
                 self._newest = max(self._newest, int(times.max()))
         return [given.add(self._leave_out_former(table)) for given, table in zip(self.given, rows, strict=True)]
@@ -489,10 +515,10 @@ class ChangingEngine:
     def _choose_harmless(self, late: pa.Table, taken: pa.Table, does_no_harm: Callable[[pa.Table], bool]) -> pa.Table:
         """Halves that do no harm, together with what was taken so far, are taken whole.  An event that is there as
         several inputs is taken or refused as one."""
-        late = late.take(pc.sort_indices(late.column(ROW)))
-        names = late.column(ROW).combine_chunks()
+        late = late.sort_by([("_arrival", "ascending"), (EVENT, "ascending")])
+        names = late.column(EVENT).to_numpy()
         is_first = np.ones(len(late), dtype=np.bool_)
-        is_first[1:] = pc.not_equal(names[1:], names[:-1]).to_numpy(zero_copy_only=False)
+        is_first[1:] = names[1:] != names[:-1]
         bounds = [*np.flatnonzero(is_first).tolist(), len(late)]
         waiting = [(0, len(bounds) - 1)]
         while waiting:
@@ -645,11 +671,12 @@ class ChangingEngine:
         order = self._find_order(events)
         return events if order is None else events.take(pa.array(order))
 
-    def _find_order(self, events: pa.Table) -> Int64s | None:
+    def _find_order(self, events: pa.Table, times: Int64s | None = None) -> Int64s | None:
         if len(events) < 2:
             return None
-        times, _ = order_values(events.column("_time"))
-        return sort_events(times, self._ties(events))
+        if times is None:
+            times, _ = order_values(events.column("_time"))
+        return None if (times[1:] > times[:-1]).all() else sort_events(times, self._ties(events))
 
     def _ties(self, events: pa.Table) -> list[Int64s]:
         """What decides between events of one time; in the end, their places."""
@@ -676,9 +703,8 @@ class ChangingEngine:
 
 
 def _event_schema(schema: pa.Schema, learns: bool) -> pa.Schema:
-    own = [field for field in schema if field.name not in CARRIED.names]
     lateness = [(LATENESS, pa.int64())] if learns else []
-    return pa.schema([*own, (ROW, pa.string()), (EVENT, pa.int64()), *lateness])
+    return pa.schema([*drop_hidden(schema), (EVENT, pa.int64()), *lateness])
 
 
 def _spread(values: Int64s, placed: Flags | None) -> Int64s:
@@ -690,8 +716,15 @@ def _spread(values: Int64s, placed: Flags | None) -> Int64s:
     return spread
 
 
-def _as_events(table: pa.Table) -> pa.Table:
+def _as_events(table: pa.Table, salt: np.int64) -> pa.Table:
     """Rows that travel as events of the layout; what decides ties is their place."""
-    names = [name for name in table.column_names if name not in CARRIED.names]
-    events = table.select([*names, ROW]).append_column(EVENT, name_events(table.column(ROW)))
-    return events.append_column("_arrival", table.column(PLACE))
+    events = table.select([name for name in table.column_names if name not in HIDDEN])
+    if NUMBER not in table.column_names:
+        named = events.append_column(EVENT, name_events(table.column(ROW)))
+        return named.append_column("_arrival", table.column(PLACE))
+    numbers = table.column(NUMBER)
+    return events.append_column(EVENT, pa.array(numbers.to_numpy() ^ salt)).append_column("_arrival", numbers)
+
+
+def _read_gone(table: pa.Table) -> Flags:
+    return read_flags(table.column(GONE)) if GONE in table.column_names else np.zeros(len(table), dtype=np.bool_)

@@ -23,7 +23,7 @@ import pyarrow.compute as pc
 
 from cepheid.errors import InvalidInput
 from cepheid.event_time import order_values
-from cepheid.execution.changing.change_rows import CARRIED, Flags, Int64s, carry, name_row
+from cepheid.execution.changing.change_rows import CARRIED, NUMBER, Flags, Int64s, carry, name_row
 from cepheid.execution.event_log import EventLog
 from cepheid.kernel.columns import Interner, read_column
 from cepheid.kernel.compiled.key_index import KeyIndex
@@ -229,16 +229,24 @@ class PlainRows:
         """origin: of several that number the rows of a stream, each has one of its own."""
         self._name = f"{stream}{origin}"
         self.count = 0
+        self._first_place = 0  # of the last push, less the number of its first row
 
     def take(self, table: pa.Table, first_place: int) -> pa.Table:
-        numbers = np.arange(self.count, self.count + len(table))
+        """The rows of a push, with their numbers."""
+        self._first_place = first_place - self.count
+        numbers = pa.array(np.arange(self.count, self.count + len(table)))
         self.count += len(table)
+        return table.append_column(NUMBER, numbers)
+
+    def spell_out(self, rows: pa.Table) -> pa.Table:
+        """Rows of the last push, as those read them who also read rows that go."""
+        numbers = rows.column(NUMBER).to_numpy()
         return carry(
-            table,
-            np.zeros(len(table), dtype=np.bool_),
+            rows.drop_columns([NUMBER]),
+            np.zeros(len(rows), dtype=np.bool_),
             name_row(self._name, pa.array(numbers)),
-            np.zeros(len(table), dtype=np.int64),
-            first_place + np.arange(len(table)),
+            np.zeros(len(rows), dtype=np.int64),
+            self._first_place + numbers,
         )
 
 

@@ -79,7 +79,7 @@ class LocalCorrection:
             both = zip((where.scopes, where.times), (removed.scopes, removed.times), strict=True)
             touched = Touched(*(np.concatenate(parts) for parts in both))
         matters = touched.times >= computed - span  # may the operator still ask for it?
-        ends = np.where(matters, np.maximum(touched.times + span + 1, computed), touched.times + span + 1)
+        ends = np.where(matters, np.maximum(touched.times + span, computed) + 1, touched.times + span + 1)
         numbers = self._log.find(Spans.unite(touched.scopes, touched.times - span, ends), scopes, span)
         if not pays_alone(len(numbers) + len(late), len(self._log)):
             return None

@@ -9,7 +9,7 @@ pushes.
 
 and of the digest of the vertex.  Events are told by who they are (their stream and `_match`), never by their values,
 so a row whose values change keeps its id.  Rows that agree in all of that are counted in the order in which they come
-out: all of them come out together.
+out: all of them come out together (`needs_whole_moments`).
 
 For this the vertex gets cells more, which nobody else sees.
 """
@@ -34,6 +34,7 @@ from cepheid.graph.operators.window_join import JoinCell
 from cepheid.kernel.expression import Aggregate
 
 EVENT = "_change.event"  # column of the layout: who the event is, as a number
+TELLING = (EVENT, "_stream")  # columns that say who an event is
 _ID, _TURN = "_id.", "_id.turn."
 MOMENT = "_id.turn.moment"
 LATENESS = "_change.lateness"  # column of the layout, where it is asked for: how late the event was
@@ -79,6 +80,21 @@ def with_identity(node: EngineNode, needs: bool = False) -> EngineNode:
     raise AssertionError(f"{type(node).__name__} has no rows of its own")
 
 
+def needs_whole_moments(node: EngineNode) -> bool:
+    """May rows of one moment agree in all that ids are made of, if events of one time bring them about?"""
+    match node:
+        case RowPattern():
+            return False
+        case Sequence(program=program):
+            return program.flow is not None
+        case WindowAggregate(program=program):
+            window, when = program.window, program.evaluation.when
+            is_numbered = program.members or any(cell.kind == "evaluation" for cell in node.cells)
+            is_told = (when == "close" and window.slide is not None) or (when == "event" and window.is_sliding)
+            return window.kind != "time" or program.shows != "concerned" or bool(is_numbered) or not is_told
+    return True
+
+
 def _identify_moment(node: RowPattern | Sequence) -> tuple[OutputCell, ...]:
     """Where time completes matches, the same events may make several."""
     waits = isinstance(node, Sequence) and node.program.flow is not None and node.program.flow.waits
@@ -111,6 +127,12 @@ def _list_bounds(node: WindowAggregate) -> list[CellKind]:
     if when == "close":
         return ["start"] if window.kind == "session" else ["start", "end"]
     return ["moment"] if window.is_sliding or window.is_landmark else ["start", "end", "moment"]
+
+
+def tell_events(events: pa.Table) -> Int64s:
+    """int64[n]: who each event is; one stream may be there twice, as two inputs."""
+    names = [name for name in TELLING if name in events.column_names]
+    return hash_rows([events.column(name) for name in names], len(events), 0).view(np.int64)
 
 
 def name_events(rows: pa.ChunkedArray) -> pa.Array:

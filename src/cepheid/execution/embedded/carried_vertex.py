@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from cepheid.execution.changing.change_rows import CARRIED
+from cepheid.execution.changing.change_rows import CARRIED, NUMBER
 from cepheid.graph.node import PlanNode
 from cepheid.graph.operators import Filter, Project, Relation, TableJoin, Union
 from cepheid.graph.operators.window_join import JoinCell
@@ -12,9 +12,14 @@ from cepheid.language.relations.carried_columns import carry_columns
 from cepheid.scalars.value import Column
 
 
-def with_carried_columns(node: PlanNode) -> PlanNode:
-    """The vertex that also passes on the columns of ours."""
-    names = CARRIED.names
+def passes_numbers_on(node: PlanNode) -> bool:
+    """Are its rows those of what it reads, so that their numbers tell them as well?"""
+    return isinstance(node, Filter | Project)
+
+
+def with_carried_columns(node: PlanNode, numbered: bool = False) -> PlanNode:
+    """The vertex that also passes on the columns of ours; numbered: of rows that have a number only."""
+    names = [NUMBER] if numbered else CARRIED.names
     match node:
         case Filter():
             return node

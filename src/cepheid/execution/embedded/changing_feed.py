@@ -16,8 +16,9 @@ import pyarrow as pa
 from cepheid.errors import NotSupportedYet, SnapshotMismatch
 from cepheid.event_time import BEGINNING
 from cepheid.execution.blob import read_table_bytes, write_table
+from cepheid.execution.changing.change_rows import NUMBER
 from cepheid.execution.changing.changing_engine import ChangingEngine, KeptChanges, Patience, Reading
-from cepheid.execution.changing.row_identity import LATENESS
+from cepheid.execution.changing.row_identity import LATENESS, needs_whole_moments
 from cepheid.execution.embedded.engine_feed import (
     Heard,
     Tables,
@@ -50,10 +51,12 @@ class ChangingFeed:
         inputs: list[pa.Schema],
         below: Mapping[str, Any],
         patience: Patience,
+        origins: list[str],
         only_comes: bool = False,
         may_be_read: bool = False,
     ) -> None:
-        """only_comes: does nothing that it reads ever change?  may_be_read: may other engines come that read it?"""
+        """origins: by input, what tells its rows from those of others that have the same numbers.  only_comes: does
+        nothing that it reads ever change?  may_be_read: may other engines come that read it?"""
         self.vertices = vertices
         vertex = vertices[0]
         nodes = [node for name in vertices if isinstance(node := graph.vertices[name], EngineNode)]
@@ -84,8 +87,11 @@ class ChangingFeed:
             reading = Reading(in_order, lambda rows: order_rows(first, many, rows))
             given = [with_places(first, many)]
         streams = [len(clocks) for clocks in self._clocks]
-        by_arrival = only_comes and self._under == [None] and first.order == 1
-        self.engine = ChangingEngine(given, inputs, list(self.identity.digests), patience, streams, reading, by_arrival)
+        is_settled = only_comes or not (NUMBER not in inputs[0].names or any(map(needs_whole_moments, nodes)))
+        by_arrival = is_settled and self._under == [None] and first.order == 1
+        self.engine = ChangingEngine(
+            given, inputs, list(self.identity.digests), patience, streams, reading, origins, by_arrival
+        )
         self.schemas = self.engine.schemas
         self._in_order = in_order
         self.floor = self.settled_floor = BEGINNING  # no row that is still to come is about an event older than this

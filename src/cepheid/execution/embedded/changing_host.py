@@ -20,10 +20,17 @@ from cepheid.errors import InvalidQuery, NotSupportedYet
 from cepheid.event_time import read_moment
 from cepheid.execution.changelogs.changelog import Commit
 from cepheid.execution.changelogs.kinds import find_changelog
-from cepheid.execution.changing.change_rows import CARRIED, ROW, ShownChanges, with_carried, without_carried
+from cepheid.execution.changing.change_rows import (
+    ROW,
+    ShownChanges,
+    drop_hidden,
+    with_carried,
+    with_number,
+    without_carried,
+)
 from cepheid.execution.changing.changed_evaluations import ChangedEvaluations
 from cepheid.execution.changing.changing_engine import Patience
-from cepheid.execution.embedded.carried_vertex import with_carried_columns
+from cepheid.execution.embedded.carried_vertex import passes_numbers_on, with_carried_columns
 from cepheid.execution.embedded.changing_feed import ChangingFeed
 from cepheid.execution.embedded.changing_streams import ChangingStreams
 from cepheid.execution.embedded.engine_feed import Heard
@@ -41,7 +48,7 @@ from cepheid.execution.embedded.stream_host import (
 from cepheid.execution.lookup.join_table import open_lookup
 from cepheid.execution.views.find_views import find_views
 from cepheid.graph.changing import ChangingVertices, count_origins, find_changing, refuse_unstable
-from cepheid.graph.node import PlanNode
+from cepheid.graph.node import EngineNode, PlanNode
 from cepheid.graph.operators import Changes, Sink, Source, TableJoin
 from cepheid.graph.query_graph import QueryGraph
 from cepheid.graph.read_columns import source_columns
@@ -99,9 +106,11 @@ class ChangingHost(StreamHost):
         self._shows_all = late.shown
         self._views: frozenset[str] = frozenset()
         self._changing_streams = frozenset(name for name, schema in schemas.items() if has_changes(name, schema))
+        self._origin = origin
         self._ledgers = ChangingStreams(schemas, self._changing_streams, origin)
         self._changes = ChangingVertices()
         self._netted: dict[str, ChangedEvaluations] = {}  # by vertex
+        self._numbered: dict[str, str] = {}  # vertices whose rows are those of one stream that only grows, and which
         self._shown: dict[str, Callable[[pa.Table], pa.Table]] = {}  # by query: how its rows are told
 
     def open(self, placed: PlacedGraph, saved: SavedState | None = None) -> dict[str, pa.Schema]:
@@ -163,6 +172,7 @@ class ChangingHost(StreamHost):
             self._shown.pop(query, None)
         for vertex in vertices:
             self._netted.pop(vertex, None)
+            self._numbered.pop(vertex, None)
         super().drop(queries, vertices)
         gone = frozenset(vertices)
         self._changes = ChangingVertices(self._changes.changing - gone, self._changes.carried - gone)
@@ -186,10 +196,7 @@ class ChangingHost(StreamHost):
                 name, columns = self.sources[vertex]
                 made[vertex] = (changes if vertex in carried else tables)[name].select(columns)
                 continue
-            inputs = [
-                without_carried(made[source]) if source in carried and vertex not in carried else made[source]
-                for source in self._inputs[vertex]
-            ]
+            inputs = [self._hand_over(made[source], source, vertex) for source in self._inputs[vertex]]
             feed = self.feeds.get(vertex)
             if feed is None:
                 made[vertex] = self._others[vertex].run(inputs)
@@ -208,6 +215,19 @@ class ChangingHost(StreamHost):
             for query, vertex in self.results.items()
         }
 
+    def _hand_over(self, rows: pa.Table, source: str, reader: str) -> pa.Table:
+        """Rows as their reader wants them."""
+        if source not in self._changes.carried:
+            return rows
+        if reader not in self._changes.carried:
+            return without_carried(rows)
+        takes_numbers = reader in self._numbered or isinstance(self.feeds.get(reader), ChangingFeed)
+        return rows if takes_numbers else self._spell_out(rows, source)
+
+    def _spell_out(self, rows: pa.Table, vertex: str) -> pa.Table:
+        """Rows of a vertex that all have four columns of ours."""
+        return self._ledgers.spell_out(self._numbered[vertex], rows) if vertex in self._numbered else rows
+
     # --- the protocol of hosts ---------------------------------------------------------------------------
     def read_source(self, vertex: str, node: Source) -> pa.Schema:
         if base_name(node.name) in self._changing_streams:
@@ -217,8 +237,11 @@ class ChangingHost(StreamHost):
         known = without_changes(find_schema(self._schemas, node.name))
         columns = known.names if self._reads_whole else source_columns(self._graph, vertex, known.names)
         read = pa.schema([known.field(column) for column in columns])
-        if vertex in self._changes.carried:
+        if vertex in self._changes.carried and node.name in self._changing_streams:
             read = with_carried(read)
+        elif vertex in self._changes.carried:
+            self._numbered[vertex] = node.name
+            read = with_number(read)
         self.sources[vertex] = (node.name, read.names)
         return read
 
@@ -249,7 +272,10 @@ class ChangingHost(StreamHost):
             self._netted[vertex] = netted = ChangedEvaluations(node, self._graph.digests[vertex], inputs[0])
             self._others[vertex] = PreparedVertex(lambda tables: netted.push(tables[0]), netted.schema)
         else:
-            self._others[vertex] = prepare_vertex(with_carried_columns(node), inputs)
+            numbered = passes_numbers_on(node) and self._graph.inputs(vertex)[0] in self._numbered
+            if numbered:
+                self._numbered[vertex] = self._numbered[self._graph.inputs(vertex)[0]]
+            self._others[vertex] = prepare_vertex(with_carried_columns(node, numbered), inputs)
         return self._others[vertex].schema
 
     def report_lateness(self) -> LatenessReport | None:
@@ -284,16 +310,23 @@ class ChangingHost(StreamHost):
 
     def _fit_inputs(self, vertex: str, inputs: list[pa.Schema]) -> list[pa.Schema]:
         """What a vertex reads: whether rows go as well as come, only those know that may see it."""
-        if vertex in self._changes.carried:
+        if vertex not in self._changes.carried:
+            return [drop_hidden(schema) for schema in inputs]
+        if passes_numbers_on(self._graph.vertices[vertex]) or isinstance(self._graph.vertices[vertex], EngineNode):
             return inputs
-        return [pa.schema([field for field in schema if field.name not in CARRIED.names]) for schema in inputs]
+        sources = self._graph.inputs(vertex)
+        return [
+            with_carried(drop_hidden(schema)) if source in self._numbered else schema
+            for source, schema in zip(sources, inputs, strict=True)
+        ]
 
     def _make_feed(self, vertices: list[str], inputs: list[pa.Schema]) -> Feed:
         if vertices[0] not in self._changes.carried:
             return super()._make_feed(vertices, inputs)
         only_comes = vertices[0] not in self._changes.changing and not self._late.corrects
         patience = Patience(self._lateness_us, self._lateness_us) if only_comes else self._late.patience
-        return ChangingFeed(self._graph, vertices, inputs, self.feeds, patience, only_comes, not self._ends)
+        origins = [self._numbered.get(source, "") + self._origin for source in self._graph.inputs(vertices[0])]
+        return ChangingFeed(self._graph, vertices, inputs, self.feeds, patience, origins, only_comes, not self._ends)
 
     def read_streams(self, saved: SavedState | None) -> None:
         """Go on with what was known of the streams."""
@@ -309,7 +342,7 @@ class ChangingHost(StreamHost):
             return schema
         if vertex not in self._changes.changing and not self._shows_all:
             self._shown[query] = without_carried
-            return pa.schema([field for field in schema if field.name not in CARRIED.names])
+            return drop_hidden(schema)
         taken = [name for name in schema.names if name in CHANGE_COLUMNS]
         if taken:
             hint = f"{', '.join(CHANGE_COLUMNS)} are put in front of the rows: call it something else"
@@ -319,7 +352,9 @@ class ChangingHost(StreamHost):
         if not has_made and len(streams) == 1 and vertex in self._changes.changing:
             known = self._schemas[streams.pop()].field("_match").type
         shown = ShownChanges(schema, known)
-        self._shown[query] = lambda table: self._changelog.write(shown.show(table), self._commit)
+        self._shown[query] = lambda table: self._changelog.write(
+            shown.show(self._spell_out(table, vertex)), self._commit
+        )
         return self._changelog.make_schema(shown.schema)
 
     def _rerun(self, vertex: str) -> pa.Table:

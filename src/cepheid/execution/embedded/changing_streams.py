@@ -64,6 +64,10 @@ class ChangingStreams:
             self.arrivals += len(table)
         return rows, clocks
 
+    def spell_out(self, stream: str, rows: pa.Table) -> pa.Table:
+        """Rows of the last push of a stream that only grows, as all others travel."""
+        return self._plain[stream].spell_out(rows)
+
     def forget(self) -> None:
         """Rows that are late for all who read them."""
         for stream, ledger in self._ledgers.items():

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from cepheid.execution.blob import read_table_bytes, write_table
-from cepheid.execution.changing.change_rows import CARRIED, GONE, read_flags, with_carried
+from cepheid.execution.changing.change_rows import GONE, HIDDEN, drop_hidden, read_flags, with_carried
 from cepheid.execution.duck_sql import run_duckdb, write_duckdb_query
 from cepheid.execution.embedded.engine_feed import Heard, Tables
 from cepheid.execution.embedded.relations import run_relational
@@ -39,7 +39,7 @@ class ViewFeed:
     ) -> None:
         node = graph.vertices[vertex]
         assert isinstance(node, Relation), "a view is a relation"
-        plain = [_without_carried(schema) for schema in inputs]
+        plain = [drop_hidden(schema) for schema in inputs]
         made = run_relational(node, [empty_table(schema) for schema in plain]).schema
         self.view = open_view(
             write_duckdb_query(node.query),
@@ -142,14 +142,10 @@ class ViewFeed:
         self.counts = Counts(**header["counts"])
 
 
-def _without_carried(schema: pa.Schema) -> pa.Schema:
-    return pa.schema([field for field in schema if field.name not in CARRIED.names])
-
-
 def _read_changes(table: pa.Table) -> Delta:
     """Rows that travel, or that only come."""
     if GONE not in table.column_names:
         return Delta.inserts(table)
     gone = read_flags(table.column(GONE))
-    rows = table.select([name for name in table.column_names if name not in CARRIED.names])
+    rows = table.select([name for name in table.column_names if name not in HIDDEN])
     return Delta(rows, np.where(gone, -1, 1).astype(np.int64))
