@@ -63,10 +63,16 @@ class KeyIndex:
     def number_rows(self, columns: list[Column], count: int) -> tuple[Int64s, npt.NDArray[np.bool_]]:
         """int64[n] numbers, bool[n]: has the key a null?"""
         numbers = np.empty(count, dtype=np.int64)
-        if _is_plain(columns):
+        if _are_plain(columns, 1):
             values: Any = np.ascontiguousarray(columns[0].values)
             self._slots, self._keys, self._tally[0] = _number_values(
                 values, self._slots, self._keys, len(self), numbers
+            )
+            return numbers, np.zeros(count, dtype=np.bool_)
+        if _are_plain(columns, 2):
+            first, second = (_read_only(column.values) for column in columns)
+            self._slots, self._keys, self._tally[0] = _number_pairs(
+                first, second, self._slots, self._keys, len(self), numbers
             )
             return numbers, np.zeros(count, dtype=np.bool_)
         cells = self._cells(columns, count)
@@ -79,7 +85,7 @@ class KeyIndex:
         Nothing is changed, so any number of threads may ask at a time.
         """
         numbers = np.empty(count, dtype=np.int64)
-        if _is_plain(columns):
+        if _are_plain(columns, 1):
             values: Any = np.ascontiguousarray(columns[0].values)
             _find_values(values, self._slots, self._keys, numbers)
         else:
@@ -97,9 +103,16 @@ class KeyIndex:
         return cells
 
 
-def _is_plain(columns: list[Column]) -> bool:
-    """Is the key one whole number that is never null?"""
-    return len(columns) == 1 and columns[0].valid is None and columns[0].values.dtype == np.int64
+def _are_plain(columns: list[Column], count: int) -> bool:
+    """Is the key so many whole numbers that are never null?"""
+    return len(columns) == count and all(each.valid is None and each.values.dtype == np.int64 for each in columns)
+
+
+def _read_only(values: npt.NDArray[Any]) -> Any:
+    """As Arrow's columns are, so that kernels are compiled once."""
+    told = np.ascontiguousarray(values).view()
+    told.flags.writeable = False
+    return told
 
 
 @njit()
@@ -227,6 +240,44 @@ def _number_values(
 
 
 @njit()
+def _number_pairs(
+    first: Int64s, second: Int64s, slots: Int64s, keys: npt.NDArray[np.int64], count: int, numbers: Int64s
+) -> tuple[Int64s, npt.NDArray[np.int64], int]:
+    """`_number_values` for keys of two whole numbers each."""
+    row = np.zeros(3, dtype=np.int64)
+    begin = 0
+    while begin < first.shape[0]:
+        mask, room = slots.shape[0] - 1, min(keys.shape[0], slots.shape[0] // 2)
+        for i in range(begin, first.shape[0]):
+            one, other = first[i], second[i]
+            slot = _hash_pair(one, other) & mask
+            while slots[slot] != _EMPTY:
+                number = slots[slot]
+                if keys[number, 0] == one and keys[number, 1] == other and keys[number, 2] == 0:
+                    break
+                slot = (slot + 1) & mask
+            number = slots[slot]
+            if number == _EMPTY:
+                if count >= room:
+                    break
+                row[0], row[1] = one, other
+                keys[count] = row
+                slots[slot] = count
+                number = count
+                count += 1
+            numbers[i] = number
+            begin = i + 1
+        if begin < first.shape[0]:  # a new key, and no room for it
+            if count == keys.shape[0]:
+                wider = np.empty((2 * count, 3), dtype=np.int64)
+                wider[:count] = keys
+                keys = wider
+            if 2 * count >= slots.shape[0]:
+                slots = _widen_slots(keys, count, 4 * slots.shape[0])
+    return slots, keys, count
+
+
+@njit()
 def _find_cells(cells: npt.NDArray[np.int64], slots: Int64s, keys: npt.NDArray[np.int64], numbers: Int64s) -> None:
     last = cells.shape[1] - 1
     for i in range(cells.shape[0]):
@@ -249,6 +300,18 @@ def _find_values(values: Int64s, slots: Int64s, keys: npt.NDArray[np.int64], num
 def _hash_value(value: int) -> np.int64:
     """`_hash_cells` of a key of one value that is not null."""
     mixed = (np.uint64(0x9E3779B97F4A7C15) ^ np.uint64(value)) * np.uint64(0xBF58476D1CE4E5B9)
+    mixed ^= mixed >> np.uint64(31)
+    mixed *= np.uint64(0xBF58476D1CE4E5B9)
+    mixed ^= mixed >> np.uint64(31)
+    return np.int64(mixed & np.uint64(0x7FFFFFFFFFFFFFFF))
+
+
+@njit(forceinline=True)
+def _hash_pair(one: int, other: int) -> np.int64:
+    """`_hash_cells` of a key of two values that are not null."""
+    mixed = (np.uint64(0x9E3779B97F4A7C15) ^ np.uint64(one)) * np.uint64(0xBF58476D1CE4E5B9)
+    mixed ^= mixed >> np.uint64(31)
+    mixed = (mixed ^ np.uint64(other)) * np.uint64(0xBF58476D1CE4E5B9)
     mixed ^= mixed >> np.uint64(31)
     mixed *= np.uint64(0xBF58476D1CE4E5B9)
     mixed ^= mixed >> np.uint64(31)

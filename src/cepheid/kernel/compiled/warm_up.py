@@ -30,6 +30,7 @@ def compile_kernels() -> None:
     from_arrow.flags.writeable = False  # a type of its own to Numba
     KeyIndex(1).number_rows([Column(from_arrow)], 2)
     KeyIndex(2).number_rows([Column(from_arrow), Column(from_arrow)], 2)
+    KeyIndex(3).number_rows([Column(from_arrow), Column(from_arrow), Column(from_arrow)], 2)
     events = Events(times, keys, {"x": Column(np.arange(2.0))}, None)
     later = Call("lt", (Cell("x", "float", Position(("a",))), Cell("x", "float", Position(("b",)))), "bool")
     rows = CompiledRowPattern(RowPatternProgram(Concatenation((Term("a"), Term("b"))), (("b", later),)), Interner())
