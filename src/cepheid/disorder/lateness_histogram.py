@@ -50,7 +50,10 @@ class LatenessHistogram:
 
     def add(self, lateness: Int64s, weights: Float64s | None = None) -> None:
         """lateness: int64[n], not negative; weights: float64[n], 1 of each if not given."""
-        self.weights += np.bincount(find_buckets(lateness), weights, BUCKETS)
+        if weights is None and not lateness.any():
+            self.weights[0] += len(lateness)
+        else:
+            self.weights += np.bincount(find_buckets(lateness), weights, BUCKETS)
 
     def merge(self, other: LatenessHistogram) -> None:
         """Add what another engine has counted, each as old as it is."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable
+from itertools import accumulate
 
 import numpy as np
 import pyarrow as pa
@@ -23,6 +24,8 @@ from cepheid.execution.changing.shelf import Shelf
 from cepheid.execution.changing.spans import Spans
 
 Sort = Callable[[pa.Table], pa.Table]
+FEW = 1024  # events of a table that is put together with those before it,
+MANY_TABLES = 64  # once so many of them follow one another
 
 
 class ChangeLog:
@@ -34,6 +37,8 @@ class ChangeLog:
         self._count = 0
         self._times: list[Int64s] = []  # of the events that came in order, table by table
         self._newest: list[int] = []  # of each of these tables
+        self._ends: list[int] = []  # events up to each of them
+        self._small = 0  # tables of few events at the end
         self.newest = BEGINNING  # time of the last event
 
     def __len__(self) -> int:
@@ -49,16 +54,14 @@ class ChangeLog:
             whole = pa.concat_tables(parts).combine_chunks()
             self._whole = whole if self._shelf is None else self._sort(whole)
             if self._shelf is None:
-                self._tables = [self._whole]
+                self._become([self._whole] if len(self._whole) else [])
         return self._whole
 
     @events.setter
     def events(self, events: pa.Table) -> None:
-        self._tables, self._shelf, self._whole = [events], None, events
-        self._count, self.newest = len(events), BEGINNING
-        self._times, self._newest = [], []
-        if len(events):
-            self._note(order_values(events.column("_time"))[0])
+        self._shelf, self.newest = None, BEGINNING
+        self._become([events] if len(events) else [])
+        self._whole, self._count = events, len(events)
 
     def append(self, events: pa.Table, times: Int64s) -> None:
         """Events in order, behind all others."""
@@ -66,13 +69,34 @@ class ChangeLog:
         self._whole = None
         self._count += len(events)
         self._note(times)
+        self._small = self._small + 1 if len(events) < FEW else 0
+        if self._small == MANY_TABLES:
+            last = self._small
+            self._tables[-last:] = [pa.concat_tables(self._tables[-last:]).combine_chunks()]
+            self._times[-last:] = [np.concatenate(self._times[-last:])]
+            self._newest[-last:], self._ends[-last:] = self._newest[-1:], self._ends[-1:]
+            self._small = int(len(self._tables[-1]) < FEW)
+
+    def take_before(self, time: int) -> pa.Table:
+        """Forget the events that are older: these, in order."""
+        if self._shelf is not None:
+            self.events = self.events
+        first = bisect_left(self._newest, time)
+        taken, tables, times = self._tables[:first], self._tables[first:], self._times[first:]
+        count = int(np.searchsorted(times[0], time)) if tables else 0
+        if count:
+            taken.append(tables[0].slice(0, count))
+            tables[0], times[0] = tables[0].slice(count), times[0][count:]
+        self._become(tables, times)
+        self._whole, self._count = None, sum(map(len, tables))
+        return pa.concat_tables([self._layout.empty_table(), *taken])
 
     def list_since(self, time: int) -> pa.Table:
         """The events that are not older, in order."""
         if self._whole is None and self._shelf is not None:
             fresh = [table.filter(pc.greater_equal(_read_times(table), time)) for table in self._tables]
             return self._sort(pa.concat_tables([self._shelf.take(self._shelf.list_since(time)), *fresh]))
-        if self._whole is None and len(self._tables) == len(self._times):
+        if self._shelf is None:
             first = bisect_left(self._newest, time)
             events = pa.concat_tables([self._layout.empty_table(), *self._tables[first:]])
         else:
@@ -82,15 +106,24 @@ class ChangeLog:
     def has_half_before(self, time: int) -> bool:
         """Are at least half of the events older?  Late ones are not counted."""
         first = bisect_left(self._newest, time)
-        count = sum(map(len, self._times[:first]))
+        count = self._ends[first - 1] if first else 0
         if first < len(self._times):
             count += int(np.searchsorted(self._times[first], time))
         return 0 < self._count <= 2 * count
+
+    def _become(self, tables: list[pa.Table], times: list[Int64s] | None = None) -> None:
+        """These are the tables, none of them empty."""
+        if times is None:
+            times = [order_values(table.column("_time"))[0] for table in tables]
+        self._tables, self._times, self._newest = tables, times, [int(each[-1]) for each in times]
+        self._ends, self._small = list(accumulate(map(len, tables))), 0
+        self.newest = max([self.newest, *self._newest[-1:]])
 
     def _note(self, times: Int64s) -> None:
         self.newest = int(times[-1])
         self._times.append(times)
         self._newest.append(self.newest)
+        self._ends.append((self._ends[-1] if self._ends else 0) + len(times))
 
     # --- by scope and time -------------------------------------------------------------------------------
     def find(self, spans: Spans, scopes: Scopes, stretch_us: int) -> Int64s:
@@ -132,7 +165,7 @@ class ChangeLog:
             events = pa.concat_tables(fresh).combine_chunks()
             times, _ = order_values(events.column("_time"))
             self._shelf.append(events, scopes.of_events(events), times)
-        self._tables = []
+        self._tables, self._small = [], 0
         return self._shelf
 
 

@@ -603,13 +603,9 @@ class ChangingEngine:
         horizon = min(self.bound.horizon, self._told)
         if horizon <= self._base_horizon or not self._log.has_half_before(horizon):
             return
-        events = self._log.events
-        times, _ = order_values(events.column("_time"))
-        count = int(np.searchsorted(times, horizon))
-        rows = self._step_through(self._base, events.slice(0, count), horizon, again=True)
-        self._log.events = events.slice(count).combine_chunks()
+        events = self._take_from_log(horizon)
+        rows = self._step_through(self._base, events, horizon, again=True)
         self._base_horizon, self._kept_base = horizon, None
-        self._newest = max([self._newest, *times[:count][-1:].tolist()])
         for given, table in zip(self.given, rows, strict=True):
             given.settle(table, self.settled_floor())
 
@@ -618,14 +614,17 @@ class ChangingEngine:
         settled = self._find_settled()
         if not self._log.has_half_before(settled - reach.back_us):
             return
-        events = self._log.events
-        times, _ = order_values(events.column("_time"))
-        count = int(np.searchsorted(times, settled - reach.back_us))
-        self._newest = max([self._newest, *times[:count][-1:].tolist()])
-        self._log.events = events.slice(count).combine_chunks()
+        self._take_from_log(settled - reach.back_us)
         self._settled = settled
         for given in self.given:
             given.let_go(settled)
+
+    def _take_from_log(self, horizon: int) -> pa.Table:
+        """The events that are older, which the log forgets."""
+        events = self._log.take_before(horizon)
+        times, _ = order_values(events.column("_time"))
+        self._newest = max([self._newest, *times[-1:].tolist()])
+        return events
 
     def _find_settled(self) -> int:
         """Rows at older moments no longer change."""
