@@ -33,6 +33,7 @@ from cepheid.execution.changing.shelf import Shelf
 from cepheid.execution.changing.spans import Spans
 
 GAP = 1 << 24  # between the places of two rows that follow one another
+MANY_TABLES = 256  # of rows, which are put together before some are let go
 VALUES = "_change.values"
 _SCOPE, _AT = "_change.scope", "_change.at"
 _KEPT = pa.schema([(ROW, pa.string()), (VALUES, pa.int64()), (VERSION, pa.int64()), (PLACE, pa.int64())])
@@ -137,10 +138,17 @@ class GivenRows:
 
     def let_go(self, settled: int) -> None:
         """Rows at older moments no longer change."""
-        rows = self.rows
-        stays = rows.column(_AT).to_numpy() >= settled
-        if not stays.all():
-            self.rows = rows.filter(pa.array(stays))
+        if self._shelf is not None or len(self._tables) > MANY_TABLES:
+            self.rows = self.rows
+        marks = [table.column(_AT).to_numpy() >= settled for table in self._tables]
+        if all(stays.all() for stays in marks):
+            return
+        left = [
+            table if stays.all() else table.filter(pa.array(stays))
+            for table, stays in zip(self._tables, marks, strict=True)
+            if stays.any()
+        ]
+        self._tables, self._whole, self._kept = left or [self._no_rows], None, None
 
     def settle_all(self, floor: int) -> None:
         if self._order is not None:

@@ -13,11 +13,12 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from cepheid.kernel.compiled.row_ids import mix_column, mix_lists, write_digits
+
 Hashes = npt.NDArray[np.uint64]
 
 _NULL = np.uint64(0x6A09E667F3BCC908)
 _START = np.uint64(0x9E3779B97F4A7C15)
-_HEX = np.array([f"{number:02x}".encode() for number in range(256)], dtype="S2")
 
 
 def hash_rows(columns: list[pa.ChunkedArray], count: int, seed: int) -> Hashes:
@@ -27,16 +28,20 @@ def hash_rows(columns: list[pa.ChunkedArray], count: int, seed: int) -> Hashes:
         array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
         if isinstance(array, pa.ChunkedArray):
             array = array.chunk(0) if array.num_chunks else pa.array([], array.type)
-        mixed = mix(mixed ^ _hash_array(array, np.uint64(seed)))
+        numbers = _read_numbers(array)
+        if numbers is None:
+            mixed = mix(mixed ^ _hash_array(array, np.uint64(seed)))
+        else:
+            mix_column(mixed, numbers, np.uint64(seed))
     return mixed
 
 
 def write_ids(high: Hashes, low: Hashes) -> pa.Array:
     """128 bits of each row as 32 digits."""
-    cells = np.stack([high, low], axis=1).astype(">u8")
-    digits = _HEX[np.frombuffer(cells.tobytes(), dtype=np.uint8)]
+    digits = np.empty(32 * len(high), dtype=np.uint8)
+    write_digits(high, low, digits)
     offsets = np.arange(len(high) + 1, dtype=np.int32) * 32
-    return pa.StringArray.from_buffers(len(high), pa.py_buffer(offsets.tobytes()), pa.py_buffer(digits.tobytes()))
+    return pa.StringArray.from_buffers(len(high), pa.py_buffer(offsets), pa.py_buffer(digits))
 
 
 def mix(cells: Hashes) -> Hashes:
@@ -61,12 +66,11 @@ def _hash_array(array: pa.Array, seed: np.uint64) -> Hashes:
         hashes = _hash_bytes(array.cast(pa.large_binary()), seed)
     elif types.is_list(kind) or types.is_large_list(kind):
         hashes = _hash_lists(array, seed)
-    elif types.is_boolean(kind) or types.is_integer(kind):
-        hashes = _hash_numbers(array.cast(pa.uint64() if kind == pa.uint64() else pa.int64()), seed)
-    elif types.is_floating(kind):
-        hashes = _hash_numbers(array.cast(pa.float64()), seed)
-    elif types.is_temporal(kind) and kind.bit_width in (32, 64):
-        hashes = _hash_numbers(array.view(pa.int32() if kind.bit_width == 32 else pa.int64()).cast(pa.int64()), seed)
+    elif _is_number(kind):
+        filled = array.fill_null(False if types.is_boolean(kind) else 0) if array.null_count else array
+        numbers = _read_numbers(filled)
+        assert numbers is not None, "there is no null among them"
+        hashes = mix(numbers ^ seed)
     else:  # decimals, records and the like: seldom, and not many
         written = pa.array([None if value is None else repr(value) for value in array.to_pylist()], pa.large_binary())
         hashes = _hash_bytes(written, seed)
@@ -75,13 +79,29 @@ def _hash_array(array: pa.Array, seed: np.uint64) -> Hashes:
     return hashes
 
 
-def _hash_numbers(array: pa.Array, seed: np.uint64) -> Hashes:
-    if array.null_count:
-        array = pc.fill_null(array, pa.scalar(0, array.type))
-    values = array.to_numpy(zero_copy_only=False)
-    if values.dtype == np.float64:
-        values = np.where(np.isnan(values), np.nan, values)  # there are many ways to write it
-    return mix(np.ascontiguousarray(values).view(np.uint64) ^ seed)
+def _is_number(kind: pa.DataType) -> bool:
+    types = pa.types
+    is_time = types.is_temporal(kind) and kind.bit_width in (32, 64)
+    return bool(is_time or types.is_boolean(kind) or types.is_integer(kind) or types.is_floating(kind))
+
+
+def _read_numbers(array: pa.Array) -> Hashes | None:
+    """uint64[n]: numbers and times as their bits; None: they are something else, or some are null."""
+    kind, types = array.type, pa.types
+    if array.null_count or not _is_number(kind):
+        return None
+    if types.is_temporal(kind):
+        array = array.view(pa.int32() if kind.bit_width == 32 else pa.int64())
+    if types.is_floating(kind):
+        values = array.cast(pa.float64()).to_numpy(zero_copy_only=False)
+        is_nan = np.isnan(values)
+        if is_nan.any():  # there are many ways to write it
+            values = np.where(is_nan, np.nan, values)
+    else:
+        values = array.cast(pa.uint64() if kind == pa.uint64() else pa.int64()).to_numpy(zero_copy_only=False)
+    bits = np.ascontiguousarray(values).view(np.uint64)
+    bits.flags.writeable = False  # as Arrow's are, so that kernels are compiled once
+    return bits
 
 
 def _hash_bytes(array: pa.Array, seed: np.uint64) -> Hashes:
@@ -110,8 +130,13 @@ def _hash_bytes(array: pa.Array, seed: np.uint64) -> Hashes:
 def _hash_lists(array: pa.Array, seed: np.uint64) -> Hashes:
     """Items with their places; a null among them is an item."""
     lengths = pc.fill_null(pc.list_value_length(array), 0).to_numpy(zero_copy_only=False).astype(np.int64)
-    items = _hash_array(array.flatten(), seed)
-    ends = np.cumsum(lengths)
+    flat, ends = array.flatten(), np.cumsum(lengths)
+    numbers = _read_numbers(flat)
+    if numbers is not None:
+        hashes = np.empty(len(lengths), dtype=np.uint64)
+        mix_lists(numbers, ends, seed, hashes)
+        return hashes
+    items = _hash_array(flat, seed)
     places = np.arange(len(items)) - np.repeat(ends - lengths, lengths)
     sums = np.concatenate([np.zeros(1, dtype=np.uint64), np.cumsum(mix(items + mix(places.astype(np.uint64))))])
     return mix((sums[ends] - sums[ends - lengths]) ^ mix(lengths.astype(np.uint64)) ^ seed)

@@ -31,6 +31,7 @@ from cepheid.graph.operators.over_rows import OverCell
 from cepheid.graph.operators.row_pattern import OutputCell
 from cepheid.graph.operators.window_aggregate import CellKind, WindowCell
 from cepheid.graph.operators.window_join import JoinCell
+from cepheid.kernel.compiled.row_ids import are_apart
 from cepheid.kernel.expression import Aggregate
 
 EVENT = "_change.event"  # column of the layout: who the event is, as a number
@@ -213,10 +214,10 @@ def _mark_last(rows: pa.Table, hashes: Hashes) -> Hashes:
 
 def tell_apart(high: Hashes, low: Hashes) -> tuple[Hashes, Hashes]:
     """Of rows with equal ids the first keeps it; for the others, it is mixed with how many were before them."""
+    if are_apart(high, low, np.full(1 << (2 * len(high)).bit_length(), -1, dtype=np.int64)):
+        return high, low
     order = np.lexsort([np.arange(len(high)), low, high])
     same = (high[order][1:] == high[order][:-1]) & (low[order][1:] == low[order][:-1])
-    if not same.any():
-        return high, low
     is_first = np.concatenate([np.ones(1, dtype=np.bool_), ~same])
     starts = np.maximum.accumulate(np.where(is_first, np.arange(len(order)), 0))
     turns = np.empty(len(order), dtype=np.uint64)

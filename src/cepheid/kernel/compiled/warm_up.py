@@ -10,6 +10,7 @@ from cepheid.kernel.compiled.key_index import KeyIndex
 from cepheid.kernel.compiled.key_owners import warm_up_key_owners
 from cepheid.kernel.compiled.match_aggregates import aggregate_matches
 from cepheid.kernel.compiled.positions import navigate_matches, tabulate_positions
+from cepheid.kernel.compiled.row_ids import warm_up_row_ids
 from cepheid.kernel.compiled.row_index import warm_up_row_index
 from cepheid.kernel.compiled.row_pattern import CompiledRowPattern
 from cepheid.kernel.compiled.sequence import CompiledSequence
@@ -45,6 +46,7 @@ def compile_kernels() -> None:
     navigate_matches(tabulate_positions([Position()], found.variables), 0, found.labels, found.begins, found.ends)
     warm_up_sequences(events, later)
     warm_up_row_index()
+    warm_up_row_ids()
     warm_up_key_owners()
     compile_aggregates()
     warm_up_windows(times, keys)
