@@ -342,9 +342,10 @@ def test_explain_says_what_becomes_of_late_events_at_each_vertex() -> None:
     told = cep.explain(OVER_PAIRS, s=SCHEMA, disorder=cep.Disorder(recall=0.99, bound="5 s"))
     assert "(held as long as 0.99 of the rows need, taken in up to 5 s late, what was given out stays)" in told
     assert "window_aggregate_1: what vertices below it take back" in told
-    told = cep.explain(
-        "SELECT k FROM s MATCH_RECOGNIZE (PARTITION BY k ORDER BY ts PATTERN (a b))", s=SCHEMA, disorder=disorder
-    )
+    rows = "SELECT * FROM s MATCH_RECOGNIZE ({} ORDER BY ts MEASURES a.v AS x PATTERN (a b))"
+    told = cep.explain(rows.format("PARTITION BY k"), s=SCHEMA, disorder=disorder)
+    assert "row_pattern_1: only matches of the same _key0" in told
+    told = cep.explain(rows.format(""), s=SCHEMA, disorder=disorder)
     assert "row_pattern_1: all that may still change is computed again" in told
     assert "set apart" in cep.explain(PAIRS, s=SCHEMA, disorder=cep.Disorder(bound="5 s"))
     assert "late events" not in cep.explain(PAIRS, s=SCHEMA)

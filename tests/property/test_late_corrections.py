@@ -21,6 +21,7 @@ from case_counts import few
 from netted_changes import Netted
 from random_changes import make_changes, make_habits
 from random_events import make_events
+from random_row_patterns import make_row_pattern_case
 from random_sequences import make_sequence_case
 from random_windows import make_window_case
 from ways_to_run import report_smallest
@@ -57,6 +58,19 @@ TEXTS = (
         "SELECT a.i AS i, b.i AS j FROM PATTERN SEQ(s a, s b) ORDER BY ts WHERE a.k = b.k AND a.i < b.i "
         "WITHIN INTERVAL '3' SECOND STRATEGY partition_contiguity"
     ),
+    (
+        "SELECT * FROM s MATCH_RECOGNIZE (PARTITION BY k ORDER BY ts MEASURES a.i AS i, LAST(b.i) AS j, "
+        "count(b.i) AS n PATTERN (a b+) WITHIN INTERVAL '4' SECOND DEFINE b AS b.i >= PREV(b.i))"
+    ),
+    (
+        "SELECT * FROM s MATCH_RECOGNIZE (PARTITION BY k, s ORDER BY ts MEASURES a.i AS x, c.i AS y, "
+        "MATCH_NUMBER() AS z ALL ROWS PER MATCH WITH UNMATCHED ROWS AFTER MATCH SKIP TO NEXT ROW PATTERN (a b* c) "
+        "DEFINE a AS a.i > 0, b AS b.i < a.i, c AS c.i > PREV(c.i, 2))"
+    ),
+    (
+        "SELECT * FROM s MATCH_RECOGNIZE (PARTITION BY k ORDER BY ts MEASURES a.ts AS t, b.i AS i, TIMED_OUT() AS o "
+        "PATTERN (a b NOT c) WITHIN INTERVAL '3' SECOND TIMEOUT ROWS DEFINE b AS b.i > a.i, c AS c.i < 0)"
+    ),
     "SELECT k, count(*) AS n, sum(i) AS a, last(w) AS l FROM s [ORDER BY ts RANGE 3 S SLIDE 3 S] GROUP BY k",
     "SELECT k, s, max(i) AS a FROM s [ORDER BY ts RANGE 6 SECONDS SLIDE 2 SECONDS] WHERE flag GROUP BY k, s",
     "SELECT f, count(*) AS n FROM s [ORDER BY ts RANGE 4 SECONDS SLIDE 2 SECONDS] GROUP BY f",
@@ -81,7 +95,7 @@ TEXTS = (
         "AND x.ts + INTERVAL '1' SECOND"
     ),
 )
-OWN, WINDOWS, SEQUENCES = 6 * len(TEXTS), 60, 40
+OWN, WINDOWS, SEQUENCES, PATTERNS = 6 * len(TEXTS), 60, 40, 60
 
 
 @dataclass(frozen=True)
@@ -108,6 +122,9 @@ def list_cases() -> Iterator[tuple[int, Case]]:
     for seed in range(few(SEQUENCES, of=20 * SEQUENCES)):
         sequence = make_sequence_case(seed)
         yield seed, Case(sequence.text, sequence.tables)
+    for seed in range(few(PATTERNS, of=20 * PATTERNS)):
+        pattern = make_row_pattern_case(seed)
+        yield seed, Case(pattern.text, {"t": pattern.events.slice(0, 60)})
 
 
 def delay_events(table: pa.Table, random: Random) -> pa.Table:

@@ -110,6 +110,15 @@ class Piece:
 
 
 @runtime_checkable
+class Adopts(Protocol):
+    """An operator that may be told of keys that it has never seen, while others go on."""
+
+    def adopt(self, kept: KeptEvents, times: Int64s) -> None:
+        """`replay` of their events, in order."""
+        ...
+
+
+@runtime_checkable
 class TakesPieces(Protocol):
     """An operator that is quicker if it is given many pieces at once."""
 

@@ -195,6 +195,10 @@ class PatternOperator:
         self.replay(kept, times, None)
         self._ordinals.append(ordinals)
 
+    def adopt(self, kept: KeptEvents, times: Int64s) -> None:
+        assert isinstance(self._matcher, CompiledRowPattern), "in sequences, time alone decides what hangs together"
+        self.replay(kept, times, None)
+
     def replay(self, kept: KeptEvents, times: Int64s, order: Int64s | None) -> None:
         table, roles, numbers, taken = kept.table, kept.roles, kept.numbers, kept.taken
         if not len(table):
@@ -208,9 +212,7 @@ class PatternOperator:
             self._matcher.replay(events, taken, kept.partials, kept.horizon)
         else:
             assert isinstance(self._matcher, CompiledRowPattern), "the reference twin keeps no snapshots"
-            per_key = np.zeros(len(self._key_index) if self.node.keys else 1, dtype=np.int64)
-            per_key[events.keys] = numbers
-            self._matcher.replay(events, roles == PAST, taken, per_key)
+            self._matcher.replay(events, roles == PAST, taken, numbers)
 
     def _read_events(self, table: pa.Table, times: Int64s) -> Events:
         keys = self._number_keys(table)

@@ -51,6 +51,8 @@ def _tell(graph: QueryGraph, vertex: str, node: EngineNode, settings: Settings) 
     )
     if reach is None:
         return "all that may still change is computed again"
+    if reach.is_endless:
+        return f"only {rows} of the same {', '.join(reach.scope)}"
     same = f", of the same {', '.join(reach.scope)}" if reach.scope else ""
     return f"only {rows} within {_show(timedelta(microseconds=max(reach.back_us, reach.fore_us)))} of them{same}"
 

@@ -10,8 +10,10 @@
     tumbling, hopping windows of w       at the end of the window     w before it
     windows that are joined              at the event that arrives    the longest window before it
 
-The *scope* is what else confines it: columns that all events of a row agree on.  Where rows depend on more than that
-(CONSUME MATCHED, counting windows, sessions, no WITHIN), there is no reach, and an engine goes back as a whole.
+The *scope* is what else confines it: columns that all events of a row agree on.  Where a match decides about those that
+follow it (MATCH_RECOGNIZE), the scope is all that does: rows hang on every event of their key that may still change.
+Where rows depend on more than that (CONSUME MATCHED, counting windows, sessions, no WITHIN), there is no reach, and an
+engine goes back as a whole.
 """
 
 from __future__ import annotations
@@ -22,11 +24,12 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from cepheid.graph.node import EngineNode
-from cepheid.graph.operators import Sequence, WindowAggregate, WindowJoin
+from cepheid.graph.operators import RowPattern, Sequence, WindowAggregate, WindowJoin
 from cepheid.kernel.pattern import Absent
 
 MOST_SHARE = 3  # of the events that are kept; if more of them are touched, going back is no dearer
 ALWAYS_LITTLE = 4096  # events that are no work
+ENDLESS_US = 1 << 61  # longer than from any event to any other
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +44,11 @@ class Reach:
     def span_us(self) -> int:
         """How far an event may be from another one with which it is in a row, or decides about one."""
         return self.back_us + self.fore_us
+
+    @property
+    def is_endless(self) -> bool:
+        """May an event touch any row of its scope?"""
+        return self.back_us == ENDLESS_US
 
 
 def find_reach(nodes: List[EngineNode], layout: pa.Schema | None = None) -> Reach | None:
@@ -62,6 +70,8 @@ def pays_alone(touched: int, kept: int) -> bool:
 def _find_reach(node: EngineNode, nodes: List[EngineNode]) -> Reach | None:
     keys = tuple(f"_key{number}" for number in range(node.keys))
     match node:
+        case RowPattern():
+            return None if node.predicates or not keys else Reach(ENDLESS_US, ENDLESS_US, keys)
         case Sequence(program=program):
             depends = program.consume or program.limit is not None or program.strategy == "strict"
             if program.within is None or program.flow is not None or depends or node.predicates:

@@ -36,6 +36,7 @@ from cepheid.disorder.gate import Gate, sort_events
 from cepheid.disorder.lateness_watch import LatenessWatch
 from cepheid.errors import SnapshotMismatch
 from cepheid.event_time import BEGINNING, END, order_values
+from cepheid.execution.changing.base_scopes import BaseScopes
 from cepheid.execution.changing.change_log import ChangeLog
 from cepheid.execution.changing.change_rows import (
     GONE,
@@ -64,7 +65,7 @@ from cepheid.execution.changing.row_identity import (
 from cepheid.execution.changing.scopes import Scopes
 from cepheid.execution.engine import MOST_AT_ONCE, make_operator, unite_schemas, unite_tables
 from cepheid.execution.engine_identity import RESTART_HINT
-from cepheid.execution.operator import KeptEvents, Operator
+from cepheid.execution.operator import Adopts, KeptEvents, Operator
 from cepheid.graph.node import EngineNode
 from cepheid.graph.reach import Reach, find_reach
 from cepheid.measurement import Counts
@@ -165,6 +166,7 @@ class ChangingEngine:
         self._newest = BEGINNING  # time of the last event that is not in the log any more
         self._needed = 0  # events that were needed when we last looked
         self._kept_base: KeptEvents | None = None
+        self._base_scopes: BaseScopes | None = None  # of what is kept of the base
         self._described = (nodes, digests, reading)
         self._confine(find_reach(nodes, self.layout) if patience.corrects and not reading.in_order else None)
 
@@ -186,7 +188,9 @@ class ChangingEngine:
         ]
         self._local: LocalCorrection | None = None
         if reach is not None and self._scopes is not None:
-            self._local = LocalCorrection(reach, self._scopes, self._log, self.given, self._find_order)
+            self._local = LocalCorrection(
+                reach, self._scopes, self._log, self.given, self._find_order, self._take_from_base
+            )
 
     @property
     def schemas(self) -> list[pa.Schema]:
@@ -284,7 +288,7 @@ class ChangingEngine:
             self._told,
             self.bound.horizon,
             self._newest,
-            self._reach is not None,
+            not self._needs_base,
         )
 
     def _keep_base(self) -> KeptEvents | None:
@@ -292,17 +296,32 @@ class ChangingEngine:
         if not self._patience.corrects:
             return self._keep_operator(self._live, self._told)
         if self._base is not None and self._kept_base is None:
-            self._kept_base = self._keep_operator(self._base, self._base_horizon)
+            self._kept_base, self._base_scopes = self._keep_operator(self._base, self._base_horizon), None
         return self._kept_base
 
     def _keep_operator(self, operator: Operator, horizon: int) -> KeptEvents:
-        return replace(operator.keep(horizon), horizon=horizon)
+        kept = replace(operator.keep(horizon), horizon=horizon)
+        return kept if self._scopes is None else replace(kept, table=kept.table.select(self.layout.names))
+
+    def _take_from_base(self, scopes: Int64s, epochs: Int64s) -> int:
+        """The live operator knows of these scopes, in these epochs, what the base knows: how many events."""
+        kept = self._keep_base()
+        if kept is None or self._scopes is None:
+            return 0
+        if self._base_scopes is None:
+            self._base_scopes = BaseScopes(kept, self._scopes)
+        found = self._base_scopes.take(scopes, epochs)
+        if found is None:
+            return 0
+        assert isinstance(self._live, Adopts), "where an event may touch anything of its scope, its operator adopts"
+        self._live.adopt(*found)
+        return len(found[1])
 
     def restore(self, kept: KeptChanges) -> None:
         """Go on from a snapshot."""
-        if kept.base is not None and self._reach is not None and self._patience.corrects:
+        if kept.base is not None and not self._needs_base and self._patience.corrects:
             self._confine(None)  # taken when late events had none
-        if kept.confined and self._reach is None:
+        if kept.confined and self._needs_base:
             raise SnapshotMismatch("the snapshot is of rows that nothing else read", hint=RESTART_HINT)
         self._hold(kept.held)
         self._told, self._newest = kept.present, kept.newest
@@ -322,7 +341,7 @@ class ChangingEngine:
         for number, given in enumerate(self.given):
             given.restore(kept.rows[number], kept.past[number], computed[number])
             given.turn, given.last_place = kept.turns[number], kept.places[number]
-        if self._reach is not None and self._patience.bound_us is not None:
+        if not self._needs_base and self._patience.bound_us is not None:
             self._settled = self._find_settled()
             for given in self.given:
                 given.let_go(self._settled)
@@ -478,7 +497,7 @@ class ChangingEngine:
     def _start_afresh(self, horizon: int) -> None:
         """The operator forgets what it knew of events in other epochs, and what no row to come is about."""
         self._live = self._begin_again()
-        events = self._log.list_since(horizon - self._span_us)
+        events = self._log.events if self._needs_base else self._log.list_since(horizon - self._span_us)
         self._step_through(self._live, events, horizon, again=True)  # its rows were given out
 
     def _compute_again(self, released: pa.Table, final: bool) -> list[pa.Table]:
@@ -596,7 +615,7 @@ class ChangingEngine:
             for given in self.given:
                 given.settle_all(floor)
             return
-        if self._reach is not None and self._patience.bound_us is not None:
+        if self._reach is not None and not self._needs_base and self._patience.bound_us is not None:
             self._let_go(self._reach)
         if self._base is None:
             return
@@ -642,20 +661,22 @@ class ChangingEngine:
         times, _ = order_values(kept.table.column("_time"))
         order = sort_events(times, self._ties(kept.table))
         operator = self._make_operator()
+        if self._scopes is not None:
+            kept = replace(kept, table=self._scopes.mark(kept.table))
         operator.replay(kept, times if order is None else times[order], order)
         return operator
 
     def _forget(self) -> None:
         """Start afresh once most events are no longer needed: the base, and the operator itself where it is the
         base."""
-        has_base = self._patience.corrects and self._reach is None
+        has_base = self._patience.corrects and self._needs_base
         operator, horizon = (self._base, self._base_horizon) if has_base else (self._live, self._told)
         if operator is None or operator.count_kept() <= 2 * self._needed + SPARE_EVENTS:
             return
         self._needed = operator.count_needed(horizon)
         if operator.count_kept() <= 2 * self._needed + SPARE_EVENTS:
             return
-        if self._reach is not None:
+        if not self._needs_base:
             self._start_afresh(self._told)
         else:
             rebuilt = self._rebuild(self._keep_operator(operator, horizon))
@@ -685,8 +706,13 @@ class ChangingEngine:
         return [*ties, events.column("_arrival").to_numpy()]
 
     @property
+    def _needs_base(self) -> bool:
+        """May an event touch any row, at least of its scope?"""
+        return self._reach is None or self._reach.is_endless
+
+    @property
     def _moves_base(self) -> bool:
-        return self._patience.corrects and self._patience.bound_us is not None and self._reach is None
+        return self._patience.corrects and self._patience.bound_us is not None and self._needs_base
 
     def _make_operator(self) -> Operator:
         layout = self.layout if self._scopes is None else self._scopes.layout

@@ -60,9 +60,12 @@ class LocalCorrection:
         log: ChangeLog,
         given: list[GivenRows],
         order: Callable[[pa.Table], Int64s | None],
+        take_from_base: Callable[[Int64s, Int64s], int],
     ) -> None:
-        """order: of events; None: they are in order."""
+        """order: of events; None: they are in order.  take_from_base: tells the live operator what a base knows of
+        scopes, as of new epochs; how many events that is."""
         self._reach, self._scopes, self._log, self._given, self._order = reach, scopes, log, given, order
+        self._take_from_base = take_from_base
         self.fed_again = 0  # events that the operator was given more than once
 
     def remove(self, retracted: pa.Table) -> Touched:
@@ -91,6 +94,8 @@ class LocalCorrection:
         self.fed_again += len(events)
         whose = np.unique(touched.scopes)
         epochs = scopes.open_epochs(len(whose))
+        if self._reach.is_endless:
+            self.fed_again += self._take_from_base(whose, epochs)
         rows = step(scopes.mark(events, epochs[np.searchsorted(whose, of_events)]))
         reached = Spans.unite(
             touched.scopes, touched.times - self._reach.fore_us, touched.times + self._reach.back_us + 1

@@ -23,7 +23,7 @@ from cepheid.event_time import order_values
 from cepheid.execution.changing.change_rows import Flags, Int64s
 from cepheid.execution.changing.row_hash import hash_rows
 from cepheid.graph.node import EngineNode
-from cepheid.graph.operators import Sequence, WindowAggregate, WindowJoin
+from cepheid.graph.operators import RowPattern, Sequence, WindowAggregate, WindowJoin
 from cepheid.graph.operators.row_pattern import OutputCell
 from cepheid.graph.operators.window_aggregate import WindowCell
 from cepheid.graph.operators.window_join import JoinCell
@@ -66,6 +66,10 @@ class Scopes:
                 first = OutputCell(name=_AT, column="_time", position=Position((), "first"), final=True)
                 keys = [OutputCell(name=f"{PLACED}{key}", kind="row", column=key) for key in self._keys]
                 return replace(node, keys=count, cells=(*node.cells, first, *keys))
+            case RowPattern():
+                own = OutputCell(name=_AT, kind="row", column="_time")
+                keys = [OutputCell(name=f"{PLACED}{key}", kind="row", column=key) for key in self._keys]
+                return replace(node, keys=count, cells=(*node.cells, own, *keys))
             case WindowAggregate(program=program):
                 at = WindowCell(name=_AT, kind="moment" if program.window.is_sliding else "end")
                 told = [WindowCell(name=f"{PLACED}{key}", kind="key", column=key) for key in self._keys]

@@ -156,23 +156,24 @@ class CompiledRowPattern:
     def replay(
         self, events: Events, past: npt.NDArray[np.bool_], taken: npt.NDArray[np.bool_], numbers: Int64s
     ) -> None:
-        """Take in the events a snapshot kept, without searching.
+        """Take in the events a snapshot kept, of keys that have none yet, without searching.
 
         past: bool[n], events before their key's start; taken: bool[n], events that are in a match already; numbers:
-        int64[keys], matches found so far.
+        int64[n], matches found so far in their keys.
         """
+        base = self.seen
         fresh = self._append(events)
         if len(events):
             state = self._keys
             state.pending[fresh.keys] = fresh.ends - fresh.begins
-            self._taken.view[0][:] = taken
-            _place_starts(events.keys, np.ascontiguousarray(past), state.start)
-            state.numbers[: len(numbers)] = numbers
+            self._taken.view[0][base:] = taken
+            _place_starts(events.keys, np.ascontiguousarray(past), base, state.start)
+            state.numbers[events.keys] = numbers
+            waiting = fresh.keys[state.start[fresh.keys] >= 0]
             if self._program.within is not None:
-                waiting = np.nonzero(state.start >= 0)[0]
                 state.deadlines[waiting] = self._times.data[0, state.start[waiting]] + self._program.within
             if self._is_timed:  # when the absences under way end, a search will tell
-                state.deadlines[state.start >= 0] = np.iinfo(np.int64).min
+                state.deadlines[waiting] = np.iinfo(np.int64).min
 
     def live(self) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
         """bool[seen]: is the event still needed; does it lie before its key's start; is it in a match already."""
@@ -689,11 +690,13 @@ def _read_before(values: Any, valid: Any, preceding: Int64s, base: int, count: i
 
 
 @njit()
-def _place_starts(keys: Int64s, past: Any, start: Int64s) -> None:
-    start[:] = -1
+def _place_starts(keys: Int64s, past: Any, base: int, start: Int64s) -> None:
+    """base: the index of the first of these events."""
+    for event in range(keys.shape[0]):
+        start[keys[event]] = -1
     for event in range(keys.shape[0]):
         if not past[event] and start[keys[event]] < 0:
-            start[keys[event]] = event
+            start[keys[event]] = base + event
 
 
 @njit()
