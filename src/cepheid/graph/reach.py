@@ -11,7 +11,8 @@
     windows that are joined              at the event that arrives    the longest window before it
 
 The *scope* is what else confines it: columns that all events of a row agree on.  Where a match decides about those that
-follow it (MATCH_RECOGNIZE), the scope is all that does: rows hang on every event of their key that may still change.
+follow it (MATCH_RECOGNIZE), the scope is all that does: rows hang on every event of their key that may still change,
+though mostly it can be seen from the matches how far (match_chain.py).
 Where rows depend on more than that (CONSUME MATCHED, counting windows, sessions, no WITHIN), there is no reach, and an
 engine goes back as a whole.
 """
@@ -23,9 +24,10 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from cepheid.graph.match_chain import find_longest_match
 from cepheid.graph.node import EngineNode
 from cepheid.graph.operators import RowPattern, Sequence, WindowAggregate, WindowJoin
-from cepheid.kernel.pattern import Absent
+from cepheid.kernel.pattern import Absent, SequenceProgram
 
 MOST_SHARE = 3  # of the events that are kept; if more of them are touched, going back is no dearer
 ALWAYS_LITTLE = 4096  # events that are no work
@@ -34,16 +36,22 @@ ENDLESS_US = 1 << 61  # longer than from any event to any other
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """scope: columns of the layout of events."""
+    """scope: columns of the layout of events.  chain_us: where matches hang together and can be parted, the longest."""
 
     back_us: int
     fore_us: int
     scope: tuple[str, ...]
+    chain_us: int | None = None
 
     @property
     def span_us(self) -> int:
         """How far an event may be from another one with which it is in a row, or decides about one."""
         return self.back_us + self.fore_us
+
+    @property
+    def stretch_us(self) -> int:
+        """About as long as the spans that are looked at."""
+        return self.span_us if self.chain_us is None else 6 * self.chain_us
 
     @property
     def is_endless(self) -> bool:
@@ -59,6 +67,8 @@ def find_reach(nodes: List[EngineNode], layout: pa.Schema | None = None) -> Reac
         return None
     if layout is not None and any(pa.types.is_floating(layout.field(column).type) for column in known[0].scope):
         return None  # there are two zeros: what a row shows of its group is the one that came first, from the base on
+    if len(known) == 1:
+        return known[0]
     return Reach(max(reach.back_us for reach in known), max(reach.fore_us for reach in known), known[0].scope)
 
 
@@ -71,10 +81,12 @@ def _find_reach(node: EngineNode, nodes: List[EngineNode]) -> Reach | None:
     keys = tuple(f"_key{number}" for number in range(node.keys))
     match node:
         case RowPattern():
-            return None if node.predicates or not keys else Reach(ENDLESS_US, ENDLESS_US, keys)
+            chain = find_longest_match(node)
+            if node.predicates or (not keys and chain is None):
+                return None
+            return Reach(ENDLESS_US, ENDLESS_US, keys, chain)
         case Sequence(program=program):
-            depends = program.consume or program.limit is not None or program.strategy == "strict"
-            if program.within is None or program.flow is not None or depends or node.predicates:
+            if program.within is None or _do_matches_depend(program) or node.predicates:
                 return None
             back = program.within if isinstance(program.items[0], Absent) else 0
             return Reach(back, program.within, keys)
@@ -86,6 +98,13 @@ def _find_reach(node: EngineNode, nodes: List[EngineNode]) -> Reach | None:
                 return None
             return Reach(max(size for size in sizes if size is not None), 0, keys)
     return None
+
+
+def _do_matches_depend(program: SequenceProgram) -> bool:
+    """Does a match hang on others, or on more than the events within its time?"""
+    flow = program.flow
+    is_apart = flow is None or (flow.begins == "always" and not flow.waits)
+    return not is_apart or program.consume or program.limit is not None or program.strategy == "strict"
 
 
 def _reach_of_window(node: WindowAggregate, keys: tuple[str, ...], nodes: List[EngineNode]) -> Reach | None:

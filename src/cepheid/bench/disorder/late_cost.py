@@ -19,10 +19,25 @@ import pyarrow as pa
 
 import cepheid as cep
 from cepheid.bench.disorder.delays.delay import Int64s
-from cepheid.bench.disorder.measured_queries import JOIN, SCHEMA, SEQUENCE, SLIDING, STREAMS, TUMBLING, make_table
+from cepheid.bench.disorder.measured_queries import (
+    JOIN,
+    ROW_PATTERN,
+    SCHEMA,
+    SEQUENCE,
+    SLIDING,
+    STREAMS,
+    TUMBLING,
+    make_table,
+)
 
 KEPT = (1_000, 10_000, 100_000, 1_000_000)
-QUERIES = {"keyed SEQ": SEQUENCE, "tumbling window": TUMBLING, "sliding window": SLIDING, "join of windows": JOIN}
+QUERIES = {
+    "keyed SEQ": SEQUENCE,
+    "MATCH_RECOGNIZE": ROW_PATTERN,
+    "tumbling window": TUMBLING,
+    "sliding window": SLIDING,
+    "join of windows": JOIN,
+}
 EVERY_US = 1_000  # between two events
 SIZES = (1, 100)  # events of a push
 PUSH = 10_000  # events, before anything is measured

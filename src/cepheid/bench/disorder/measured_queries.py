@@ -23,6 +23,10 @@ KLEENE = (
     "FROM PATTERN SEQ(events a, events+ b[], events c) "
     "WHERE a.k = b[i].k AND a.k = c.k AND a.v > 0.95 AND b[i].v > 0.5 AND c.v <= 0.5 WITHIN INTERVAL '10' SECOND"
 )
+ROW_PATTERN = (
+    "SELECT * FROM events MATCH_RECOGNIZE (PARTITION BY k ORDER BY ts MEASURES a.n AS first_n, last(b.n) AS last_n "
+    "PATTERN (a b+) WITHIN INTERVAL '10' SECOND DEFINE a AS a.v > 0.95, b AS b.v < PREV(b.v))"
+)
 TUMBLING = (
     "SELECT k, count(*) AS many, sum(v) AS total, window_end AS until FROM events [RANGE 1 SECOND SLIDE 1 SECOND] "
     "GROUP BY k"

@@ -37,6 +37,7 @@ from cepheid.disorder.lateness_watch import LatenessWatch
 from cepheid.errors import SnapshotMismatch
 from cepheid.event_time import BEGINNING, END, order_values
 from cepheid.execution.changing.base_scopes import BaseScopes
+from cepheid.execution.changing.chained_correction import ChainedCorrection
 from cepheid.execution.changing.change_log import ChangeLog
 from cepheid.execution.changing.change_rows import (
     GONE,
@@ -181,16 +182,19 @@ class ChangingEngine:
             self._nodes = [self._scopes.place_node(node) for node in self._nodes]
         self._live = self._make_operator()
         self._base: Operator | None = self._make_operator() if self._moves_base else None
-        told = (reading.in_order, reading.order, not self._patience.corrects, self._scopes, self._span_us)
+        stretch = 0 if reach is None else reach.stretch_us
+        told = (reading.in_order, reading.order, not self._patience.corrects, self._scopes, stretch)
         self.given = [
             GivenRows(RowIdentity(node, digest), self._cells(schema), *told)
             for node, digest, schema in zip(nodes, digests, self._live.schemas, strict=True)
         ]
         self._local: LocalCorrection | None = None
         if reach is not None and self._scopes is not None:
-            self._local = LocalCorrection(
-                reach, self._scopes, self._log, self.given, self._find_order, self._take_from_base
-            )
+            parts = (reach, self._scopes, self._log, self.given, self._find_order, self._take_from_base)
+            if reach.chain_us is None:
+                self._local = LocalCorrection(*parts)
+            else:
+                self._local = ChainedCorrection(*parts, began=lambda: self._base_horizon)
 
     @property
     def schemas(self) -> list[pa.Schema]:
@@ -415,19 +419,24 @@ class ChangingEngine:
         if removed is None and not is_behind.any():
             return self._go_on(released, times, final)
         behind, refused = released.filter(pa.array(is_behind)), self.counts.late
+        is_chained = self._reach is not None and self._reach.is_endless
         if self._local is not None and not final:
+            ahead = released.filter(pa.array(~is_behind)), times[~is_behind]
+            if is_chained:  # what is decided by now may hang on late events: they come last
+                self._go_on(*ahead, final, holds=True)
+                self._computed, released = self._told, behind
             rows = self._correct(self._local, behind, removed)
             if rows is not None:
                 self._learn_from(behind, rows, self.counts.late - refused)
-                ahead = ~is_behind
-                more = self._go_on(released.filter(pa.array(ahead)), times[ahead], final)
+                more = [given.release() for given in self.given] if is_chained else self._go_on(*ahead, final)
                 return [pa.concat_tables(parts) for parts in zip(rows, more, strict=True)]
         rows = self._compute_again(released, final)
         if self._patience.stays and not self._keeps_given(rows):
             rows = self._compute_again(self._find_harmless(released, final), final)
         changes = [given.replace(table) for given, table in zip(self.given, rows, strict=True)]
         self._learn_from(behind, changes, self.counts.late - refused)
-        return changes
+        more = [given.release() for given in self.given]
+        return [pa.concat_tables(parts) for parts in zip(changes, more, strict=True)]
 
     def _release(self, horizon: int) -> tuple[pa.Table, Int64s]:
         """The events that were held back long enough, and their times."""
@@ -443,8 +452,8 @@ class ChangingEngine:
         self._hold(held.filter(pa.array(~ready)), times[~ready])
         return held.filter(pa.array(ready)), times[ready]
 
-    def _go_on(self, released: pa.Table, times: Int64s, final: bool) -> list[pa.Table]:
-        """The rows of events that come behind all others."""
+    def _go_on(self, released: pa.Table, times: Int64s, final: bool, holds: bool = False) -> list[pa.Table]:
+        """The rows of events that come behind all others.  holds: they are not given out yet."""
         if not len(released) and self._told == self._computed and not final:
             return [given.schema.empty_table() for given in self.given]
         order = self._find_order(released, times)
@@ -456,7 +465,12 @@ class ChangingEngine:
                 self._log.append(released, times)
             else:
                 self._newest = max(self._newest, int(times.max()))
-        return [given.add(self._leave_out_former(table)) for given, table in zip(self.given, rows, strict=True)]
+        fresh = [self._leave_out_former(table) for table in rows]
+        if holds:
+            for given, table in zip(self.given, fresh, strict=True):
+                given.hold(table)
+            return []
+        return [given.add(table) for given, table in zip(self.given, fresh, strict=True)]
 
     def _leave_out_former(self, rows: pa.Table) -> pa.Table:
         """Rows about what is no longer so are not given out."""

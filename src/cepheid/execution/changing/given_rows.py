@@ -40,6 +40,8 @@ _KEPT = pa.schema([(ROW, pa.string()), (VALUES, pa.int64()), (VERSION, pa.int64(
 _OWN = pa.schema(
     [(ROW, pa.string()), (VERSION, pa.int64()), (PLACE, pa.int64()), (_SCOPE, pa.int64()), (_AT, pa.int64())]
 )
+_FIRST, _LAST = "_change.first", "_change.last"  # events of the row's match
+_OF_MATCH = pa.schema([(_FIRST, pa.int64()), (_LAST, pa.int64())])
 _NOWHERE = np.iinfo(np.int64).min
 
 OrderRows = Callable[[pa.Table], list[Int64s]]
@@ -49,10 +51,12 @@ Places = tuple[Int64s, Int64s]
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """gone: int64[n], numbers of rows on the shelf, and lost, those rows; fresh: rows that are new."""
+    """gone: int64[n], numbers of rows on the shelf that are no longer so; lost: those of them that were given out;
+    unsaid: the ids of the others; fresh: rows that are new."""
 
     gone: Int64s
     lost: pa.Table
+    unsaid: pa.ChunkedArray
     fresh: pa.Table
 
 
@@ -79,13 +83,15 @@ class GivenRows:
         self._cells = cells.names
         self.turn = 0  # corrections so far
         self.last_place = 0
-        self._no_rows = pa.schema([*cells, *_OWN]).empty_table()
+        self._tells_matches = scopes is not None and scopes.tells_matches
+        self._no_rows = pa.schema([*cells, *_OWN, *(_OF_MATCH if self._tells_matches else ())]).empty_table()
         self._nothing = self.schema.empty_table()
         self._tables = [self._no_rows]
         self._shelf: Shelf | None = None
         self._whole: pa.Table | None = None  # all rows, if they have been put together
         self._past = self._no_rows  # rows that no longer change, where others may still come before them
         self._kept: pa.Table | None = None
+        self._waiting: pa.Table | None = None  # rows to be given out with this push, unless they are taken back before
 
     @property
     def rows(self) -> pa.Table:
@@ -116,6 +122,14 @@ class GivenRows:
             self._append(fresh)
         return self._write(fresh, gone=False)
 
+    def hold(self, rows: pa.Table) -> None:
+        """As `add`, but they are given out by `release`: those that are not taken back until then."""
+        self._waiting = self.add(rows)
+
+    def release(self) -> pa.Table:
+        waiting, self._waiting = self._waiting, None
+        return self._nothing if waiting is None else waiting
+
     def replace(self, rows: pa.Table) -> pa.Table:
         """Instead of those that may still change, these are the rows: what is no longer so, and what is new."""
         return self._correct(self._describe(rows))
@@ -123,10 +137,11 @@ class GivenRows:
     def keeps(self, rows: pa.Table) -> bool:
         """Are all rows that were given out among these, as they are?"""
         shown, ids = self._identity.tell(rows)
-        found = pc.index_in(self.rows.column(ROW), value_set=ids)
+        given = self.rows.filter(pc.invert(self._are_waiting(self.rows)))
+        found = pc.index_in(given.column(ROW), value_set=ids)
         if found.null_count:
             return False
-        return bool((self._hash_values(shown)[found.to_numpy()] == self._hash_values(self.rows)).all())
+        return bool((self._hash_values(shown)[found.to_numpy()] == self._hash_values(given)).all())
 
     def settle(self, rows: pa.Table, floor: int) -> None:
         """These are among the rows and no longer change; rows to come are about nothing older than `floor`."""
@@ -161,27 +176,38 @@ class GivenRows:
         return self._write(self.rows, gone=False)
 
     # --- a few rows, found by where they are ---------------------------------------------------------------
-    def compare(self, rows: pa.Table, places: Places, spans: Spans) -> Difference:
-        """rows: all those that there are in these spans, as they were computed anew; places: theirs."""
+    def find(self, spans: Spans) -> Int64s:
+        """int64[n]: numbers of the rows in these spans, as they came."""
+        return np.sort(self._shelve().find(spans))
+
+    def where(self, numbers: Int64s) -> tuple[Int64s, ...]:
+        """int64[n] each, of some rows: whose they are, and when; and, if that is known, the first and the last event of
+        their matches."""
         shelf = self._shelve()
-        numbers = np.sort(shelf.find(spans))  # as they came
+        names = (_FIRST, _LAST) if self._tells_matches else ()
+        return (*shelf.where(numbers), *(shelf.read(name, numbers).to_numpy() for name in names))
+
+    def compare(self, rows: pa.Table, places: Places, numbers: Int64s) -> Difference:
+        """rows: as they were computed anew, instead of those with these numbers; places: theirs."""
+        shelf = self._shelve()
         if not len(numbers) and not len(rows):
-            return Difference(numbers, self._no_rows, self._no_rows)
+            return Difference(numbers, self._no_rows, self._no_rows.column(ROW), self._no_rows)
         given, fresh = shelf.take(numbers), self._describe(rows, places)
         same, before = self._find_same(fresh, given)
         stays = np.zeros(len(given), dtype=np.bool_)
         stays[before[same]] = True
-        gone = pa.array(~stays)
-        return Difference(numbers[~stays], given.filter(gone), fresh.filter(pa.array(~same)))
+        lost, unsaid = self._part(given.filter(pa.array(~stays)))
+        return Difference(numbers[~stays], lost, unsaid, fresh.filter(pa.array(~same)))
 
     def take(self, difference: Difference) -> pa.Table:
         """So it is from now on: what is no longer so, and what is new."""
         lost, fresh = difference.lost, difference.fresh
-        if not len(lost) and not len(fresh):
+        if not len(difference.gone) and not len(fresh):
             return self._nothing
-        if len(lost):
-            self.turn += 1
+        if len(difference.gone):
+            self.turn += len(lost) > 0
             self._shelve().remove(difference.gone)
+            self._leave_unsaid(difference.unsaid)
             self._whole = self._kept = None
         fresh = _set_column(fresh, VERSION, np.full(len(fresh), 2 * self.turn + 1))
         self._append(fresh)
@@ -201,7 +227,9 @@ class GivenRows:
         if self._scopes is not None and len(found):
             _, ids = self._identity.tell(computed)
             places = pc.index_in(found.column(ROW), value_set=ids).to_numpy()
-            for name, values in zip((_SCOPE, _AT), self._scopes.of_rows(computed), strict=True):
+            where = self._scopes.of_rows(computed)
+            told = (*where, *self._scopes.matches_of(computed)) if self._tells_matches else where
+            for name, values in zip((_SCOPE, _AT, _FIRST, _LAST), told, strict=False):
                 found = _set_column(found, name, values[places])
         self.rows = found
 
@@ -231,13 +259,30 @@ class GivenRows:
         self._tables = []
         return self._shelf
 
+    def _are_waiting(self, rows: pa.Table) -> pa.ChunkedArray:
+        waiting = self._no_rows if self._waiting is None else self._waiting
+        return pc.is_in(rows.column(ROW), value_set=waiting.column(ROW))
+
+    def _part(self, gone: pa.Table) -> tuple[pa.Table, pa.ChunkedArray]:
+        """Of rows that are no longer so, those that were given out, and the ids of the others."""
+        if self._waiting is None:
+            return gone, self._no_rows.column(ROW)
+        unsaid = self._are_waiting(gone)
+        return gone.filter(pc.invert(unsaid)), gone.filter(unsaid).column(ROW)
+
+    def _leave_unsaid(self, ids: pa.ChunkedArray) -> None:
+        if self._waiting is not None and len(ids):
+            self._waiting = self._waiting.filter(pc.invert(pc.is_in(self._waiting.column(ROW), value_set=ids)))
+
     def _describe(self, rows: pa.Table, places: Places | None = None) -> pa.Table:
         shown, ids = self._identity.tell(rows)
         count = len(rows)
         if places is None and self._scopes is not None:
             places = self._scopes.of_rows(rows)
         unknown = np.zeros(count, dtype=np.int64)
-        numbers = (np.full(count, 2 * self.turn + 1), np.full(count, _NOWHERE), *(places or (unknown, unknown)))
+        numbers = [np.full(count, 2 * self.turn + 1), np.full(count, _NOWHERE), *(places or (unknown, unknown))]
+        if self._scopes is not None and self._tells_matches:
+            numbers += self._scopes.matches_of(rows)
         columns = [shown.column(name) for name in self._cells]
         return pa.Table.from_arrays([*columns, ids, *map(pa.array, numbers)], schema=self._no_rows.schema)
 
@@ -263,13 +308,14 @@ class GivenRows:
             fresh, places, same, before = self._place(fresh, places, same, before)
         stays = np.zeros(len(given), dtype=np.bool_)
         stays[before[same]] = True
-        if not stays.all():
-            self.turn += 1
+        lost, unsaid = self._part(given.filter(pa.array(~stays)))
+        self._leave_unsaid(unsaid)
+        self.turn += len(lost) > 0
         versions = np.full(len(fresh), 2 * self.turn + 1)
         versions[same] = given.column(VERSION).to_numpy()[before[same]]
         fresh = _set_column(_set_column(fresh, VERSION, versions), PLACE, places)
         self.rows = fresh
-        retracted = self._write(given.filter(pa.array(~stays)), gone=True)
+        retracted = self._write(lost, gone=True)
         return pa.concat_tables([retracted, self._write(fresh.filter(pa.array(~same)), gone=False)])
 
     def _place(

@@ -70,7 +70,7 @@ class LocalCorrection:
 
     def remove(self, retracted: pa.Table) -> Touched:
         """Take events out of the log, as far as they are there."""
-        return Touched(*self._log.remove(retracted, self._scopes, self._reach.span_us))
+        return Touched(*self._log.remove(retracted, self._scopes, self._reach.stretch_us))
 
     def find(self, late: pa.Table, removed: Touched | None, computed: int, step: Step) -> Correction | None:
         """What late events change, and those that were taken out; None: it is cheaper to go back.  computed: the
@@ -83,7 +83,9 @@ class LocalCorrection:
             touched = Touched(*(np.concatenate(parts) for parts in both))
         matters = touched.times >= computed - span  # may the operator still ask for it?
         ends = np.where(matters, np.maximum(touched.times + span, computed) + 1, touched.times + span + 1)
-        numbers = self._log.find(Spans.unite(touched.scopes, touched.times - span, ends), scopes, span)
+        numbers = self._log.find(
+            Spans.unite(touched.scopes, touched.times - span, ends), scopes, self._reach.stretch_us
+        )
         if not pays_alone(len(numbers) + len(late), len(self._log)):
             return None
         known, known_scopes = self._log.take(numbers)
@@ -101,7 +103,7 @@ class LocalCorrection:
             touched.scopes, touched.times - self._reach.fore_us, touched.times + self._reach.back_us + 1
         )
         differences = [
-            given.compare(*self._pick(table, int(epochs[0]), reached), reached)
+            given.compare(*self._pick(table, int(epochs[0]), reached), given.find(reached))
             for given, table in zip(self._given, rows, strict=True)
         ]
         moves = np.isin(whose, touched.scopes[matters])

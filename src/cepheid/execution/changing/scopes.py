@@ -22,6 +22,7 @@ import pyarrow.compute as pc
 from cepheid.event_time import order_values
 from cepheid.execution.changing.change_rows import Flags, Int64s
 from cepheid.execution.changing.row_hash import hash_rows
+from cepheid.execution.changing.row_identity import EVENT
 from cepheid.graph.node import EngineNode
 from cepheid.graph.operators import RowPattern, Sequence, WindowAggregate, WindowJoin
 from cepheid.graph.operators.row_pattern import OutputCell
@@ -34,6 +35,7 @@ from cepheid.kernel.expression import Position
 
 PLACED = "_id.turn.place."  # cells that tell where a row is; they are no part of its id
 _AT = f"{PLACED}at"
+_FIRST, _LAST = f"{PLACED}first", f"{PLACED}last"  # events of the match, where matches are parted (match_chain.py)
 
 
 class Scopes:
@@ -67,9 +69,8 @@ class Scopes:
                 keys = [OutputCell(name=f"{PLACED}{key}", kind="row", column=key) for key in self._keys]
                 return replace(node, keys=count, cells=(*node.cells, first, *keys))
             case RowPattern():
-                own = OutputCell(name=_AT, kind="row", column="_time")
                 keys = [OutputCell(name=f"{PLACED}{key}", kind="row", column=key) for key in self._keys]
-                return replace(node, keys=count, cells=(*node.cells, own, *keys))
+                return replace(node, keys=count, cells=(*node.cells, *keys, *self._place_match(node)))
             case WindowAggregate(program=program):
                 at = WindowCell(name=_AT, kind="moment" if program.window.is_sliding else "end")
                 told = [WindowCell(name=f"{PLACED}{key}", kind="key", column=key) for key in self._keys]
@@ -89,6 +90,17 @@ class Scopes:
                 keyed = replace(program, keyed=True)
                 return replace(node, program=keyed, keys=count, cells=(*node.cells, moment, *sides))
         raise AssertionError(f"a {type(node).__name__} has no reach")
+
+    def _place_match(self, node: RowPattern) -> list[OutputCell]:
+        """A row is where its match begins; a row without a match, where it is itself.  Where it does not matter that
+        matches overlap (match_chain.py), each ends where it begins."""
+        if self._reach.chain_us is None:
+            return [OutputCell(name=_AT, kind="row", column="_time")]
+        first = Position((), "first")
+        last = Position() if node.program.skip.kind == "past_last" else first
+        told = ((_AT, "_time", first), (_FIRST, EVENT, first), (_LAST, EVENT, last))
+        matched = [OutputCell(name=name, column=column, position=at, final=True) for name, column, at in told]
+        return [*matched, *(OutputCell(name=f"{name}.own", kind="row", column=column) for name, column, _ in told)]
 
     # --- events ------------------------------------------------------------------------------------------
     def of_events(self, events: pa.Table) -> Int64s:
@@ -128,12 +140,23 @@ class Scopes:
     # --- rows --------------------------------------------------------------------------------------------
     def of_rows(self, rows: pa.Table) -> tuple[Int64s, Int64s]:
         """int64[n] each: whose they are, and when."""
-        scopes = _hash_scopes([self._read(rows, key) for key in self._keys[:-1]], len(rows))
-        return scopes, order_values(rows.column(_AT))[0]
+        scopes = _hash_scopes([self._read(rows, f"{PLACED}{key}") for key in self._keys[:-1]], len(rows))
+        times = rows.column(_AT) if self._reach.chain_us is None else self._read_match(rows, _AT)
+        return scopes, order_values(times)[0]
+
+    @property
+    def tells_matches(self) -> bool:
+        """Is it known of rows which events their matches begin and end with?"""
+        return self._reach.chain_us is not None
+
+    def matches_of(self, rows: pa.Table) -> tuple[Int64s, Int64s]:
+        """int64[n] each: the first event of the match of each row, and the last; of a row without one, itself."""
+        first, last = (self._read_match(rows, name).to_numpy() for name in (_FIRST, _LAST))
+        return first, last
 
     def epochs_of(self, rows: pa.Table) -> Int64s:
         """int64[n]: under which epoch they came out."""
-        epochs: Int64s = self._read(rows, self._keys[-1]).to_numpy()
+        epochs: Int64s = self._read(rows, f"{PLACED}{self._keys[-1]}").to_numpy()
         return epochs
 
     def find_present(self, rows: pa.Table) -> Flags | None:
@@ -143,11 +166,13 @@ class Scopes:
         present: Flags = self.present(self.of_rows(rows)[0]) == self.epochs_of(rows)
         return present
 
-    def _read(self, rows: pa.Table, key: str) -> pa.ChunkedArray:
-        name = f"{PLACED}{key}"
+    def _read(self, rows: pa.Table, name: str) -> pa.ChunkedArray:
         if name in rows.column_names:
             return rows.column(name)
         return pc.coalesce(*(rows.column(each) for each in rows.column_names if each.startswith(f"{name}.")))
+
+    def _read_match(self, rows: pa.Table, name: str) -> pa.ChunkedArray:
+        return pc.coalesce(rows.column(name), rows.column(f"{name}.own"))
 
 
 def _hash_scopes(columns: list[pa.ChunkedArray], count: int) -> Int64s:

@@ -60,7 +60,7 @@ class Shelf:
         """int64[n]: the numbers of the rows in these spans, in no order."""
         firsts = spans.begins // self._stretch
         counts = (spans.ends - 1) // self._stretch - firsts + 1
-        if int(counts.sum()) > self._count:  # longer than all that is here
+        if int(np.minimum(counts, self._count + 1).sum()) > self._count:  # longer than all that is here
             all_rows = slice(0, self._count)
             return np.flatnonzero(self._marks & spans.hold(self._scopes.data[all_rows], self._times.data[all_rows]))
         whose = np.repeat(np.arange(len(spans)), counts)

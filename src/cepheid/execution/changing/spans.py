@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from cepheid.execution.changing.change_rows import Flags, Int64s
-from cepheid.kernel.compiled.time_links import find_inside, unite_spans
+from cepheid.kernel.compiled.time_links import find_spans, unite_spans
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,11 @@ class Spans:
     def __len__(self) -> int:
         return len(self.scopes)
 
+    def find(self, scopes: Int64s, times: Int64s) -> Int64s:
+        """int64[n]: which of them a row of this scope and time is in; -1: none."""
+        found: Int64s = find_spans(scopes, times, self.scopes, self.begins, self.ends)
+        return found
+
     def hold(self, scopes: Int64s, times: Int64s) -> Flags:
         """bool[n]: is a row of this scope and time in one of them?"""
-        inside: Flags = find_inside(scopes, times, self.scopes, self.begins, self.ends)
-        return inside
+        return self.find(scopes, times) >= 0

@@ -67,9 +67,9 @@ def walk_chains(
 
 
 @njit()
-def find_inside(row_scopes: Int64s, row_times: Int64s, scopes: Int64s, begins: Int64s, ends: Int64s) -> Any:
-    """bool[n]: is the row in one of these spans, which are sorted and do not overlap?"""
-    inside = np.zeros(row_scopes.shape[0], dtype=np.bool_)
+def find_spans(row_scopes: Int64s, row_times: Int64s, scopes: Int64s, begins: Int64s, ends: Int64s) -> Any:
+    """int64[n]: in which of these spans, which are sorted and do not overlap, a row is; -1: in none."""
+    inside = np.full(row_scopes.shape[0], -1, dtype=np.int64)
     for row in range(row_scopes.shape[0]):
         scope, time = row_scopes[row], row_times[row]
         low, high = 0, scopes.shape[0]
@@ -79,5 +79,6 @@ def find_inside(row_scopes: Int64s, row_times: Int64s, scopes: Int64s, begins: I
                 low = middle + 1
             else:
                 high = middle
-        inside[row] = low > 0 and scopes[low - 1] == scope and time < ends[low - 1]
+        if low > 0 and scopes[low - 1] == scope and time < ends[low - 1]:
+            inside[row] = low - 1
     return inside
