@@ -52,6 +52,7 @@ def sql(
     dialect: WrittenDialect | None = None,
     event_time: Mapping[str, str] | None = None,
     emit: EmitName | None = None,
+    changelog: ChangelogName | None = None,
     disorder: Disorder | None = None,
     idle_after: IdleAfter | None = None,
     clock: Clock | None = None,
@@ -69,12 +70,15 @@ def sql(
     "trino", "flink", "spark", "risingwave" or "duckdb" (docs/reference/dialects.md).  None: over DataFrames Spark's,
     where functions, literals and times mean what they mean in Spark SQL; else a superset of Trino's.  `event_time`:
     by stream, the column that is the time of its events, where there are several timestamps: {"bids": "date_time"}.
-    `emit`: over streams, "changes" tells each row when it comes and when it goes, as `cep.open` does.  `disorder`,
-    `idle_after`: of streams, as for `cep.open`.  `clock`: what PROCTIME() means over tables, whose events are all there
-    at one moment; None: the system's.  `functions`: scalar functions in Python over Arrow columns, by name.
+    `emit`: over streams, "changes" tells each row when it comes and when it goes, as `cep.open` does.  `changelog`,
+    `disorder`, `idle_after`: of streams, as for `cep.open`.  `clock`: what PROCTIME() means over tables, whose events
+    are all there at one moment; None: the system's.  `functions`: scalar functions in Python over Arrow columns, by
+    name.
     """
     query = write_in(query, dialect)
     settings = _settings(lateness, strict, key_groups, read_idle_after(idle_after, tables), emit, disorder)
+    if changelog is not None:
+        settings = replace(settings, changelog=check_changelog(changelog, settings.emit))
     if engines is not None:
         check_engines(engines)
     if _on_spark(tables):

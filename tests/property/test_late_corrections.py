@@ -153,7 +153,9 @@ def list_cases() -> Iterator[tuple[int, Case]]:
         tables = {name: make_events(seed + shift, count, keys=3, gaps=(0, 1)) for name, shift in (("s", 0), ("t", 999))}
         yield (
             seed,
-            Case(text, {name: tables[name] for name in tables if re.search(rf"(FROM|,|~|JOIN|ANY|\() ?{name}\b", text)}),
+            Case(
+                text, {name: tables[name] for name in tables if re.search(rf"(FROM|,|~|JOIN|ANY|\() ?{name}\b", text)}
+            ),
         )
     for seed in range(few(WINDOWS, of=20 * WINDOWS)):
         window = make_window_case(seed)

@@ -13,9 +13,11 @@ import pytest
 
 import cepheid as cep
 from cepheid.errors import InvalidInput, SnapshotMismatch
+from cepheid.execution.changelogs.kinds import read_changelog
+from cepheid.testing import list_rows
 
 sys.path.append(str(Path(__file__).parent))
-from streams import FedStream, read_rows, start_query
+from streams import FedStream, read_rows, run_some_at_once, start_query
 
 pytestmark = pytest.mark.spark
 
@@ -106,6 +108,42 @@ def test_final_rows_are_those_of_all_events_that_were_not_late(spark: Any, tmp_p
     columns = zip(*accepted.elements(), strict=True)
     whole = answer_whole("sums", pa.table(list(map(pa.array, columns)), names=SCHEMA.names).cast(SCHEMA))
     assert before_end(Counter(zip(*stream.rows().to_pydict().values(), strict=True))) == before_end(whole)
+
+
+def test_changes_in_the_words_of_others_are_the_same_rows(spark: Any, tmp_path: Path) -> None:
+    stream = FedStream(spark, tmp_path, SCHEMA)
+    arrivals = pa.concat_tables([make_arrivals(5, 400), make_end()])
+    for part in range(0, len(arrivals), 106):
+        stream.feed(arrivals.slice(part, 106))
+    disorder = cep.Disorder(wait="0 s", bound=f"{BOUND_S} seconds", emit="changes")
+    forms: list[Any] = ["cepheid", "flink", "spark", "debezium"]
+    frames = [
+        (
+            cep.sql(QUERIES["sums"], events=stream.frame(), disorder=disorder, key_groups=FEW_GROUPS, changelog=form),
+            form,
+        )
+        for form in forms
+    ]
+    run_some_at_once([(frame, tmp_path / form) for frame, form in frames])
+    own, flink, delta, debezium = (read_rows(spark, tmp_path / form) for form in forms)
+    expected = Counter(list_rows(own))
+    assert expected.total() > 100
+    assert Counter(list_rows(read_changelog("events", flink))) == expected
+    assert set(flink.column("op").to_pylist()) == {"INSERT", "UPDATE_BEFORE", "UPDATE_AFTER"}
+    commits = delta.group_by("_commit_version").aggregate([("_commit_timestamp", "count_distinct")]).to_pydict()
+    assert len(commits["_commit_version"]) > 3, "each micro-batch is a commit"
+    assert set(commits["_commit_timestamp_count_distinct"]) == {1}, "which is told at one time"
+    words = Counter(change for change, *_ in list_rows(own))
+    told = Counter(debezium.column("op").to_pylist())
+    assert told["u"] == words["retract"]
+    assert told["c"] == words["insert"] - words["retract"]
+    final = {
+        row["_match"]: row["after"] for row in sorted(debezium.to_pylist(), key=lambda row: row["source"]["version"])
+    }
+    net = Counter((row["k"], row["s"], row["window_end"]) for row in final.values())
+    assert before_end(net) == before_end(answer_whole("sums", arrivals))
+    with pytest.raises(InvalidInput, match="changelog"):
+        cep.sql(QUERIES["sums"], events=stream.frame(), changelog="flink")
 
 
 def test_checkpoint_of_other_choices_is_refused(spark: Any, tmp_path: Path) -> None:

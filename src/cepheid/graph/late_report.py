@@ -12,7 +12,7 @@ from datetime import timedelta
 from cepheid.graph.node import EngineNode
 from cepheid.graph.operators import RowPattern, Sequence, WindowJoin
 from cepheid.graph.query_graph import QueryGraph
-from cepheid.graph.reach import find_reach
+from cepheid.graph.reach import REACHES, find_reach
 from cepheid.settings import Settings
 
 
@@ -51,9 +51,12 @@ def _tell(graph: QueryGraph, vertex: str, node: EngineNode, settings: Settings) 
     )
     if reach is None:
         return "all that may still change is computed again"
+    same = f", of the same {', '.join(reach.scope)}" if reach.scope else ""
+    if reach.chain_us is not None:
+        span = _show(timedelta(microseconds=REACHES * reach.chain_us))
+        return f"only matches from {span} before them on, up to where they are as they were{same}"
     if reach.is_endless:
         return f"only {rows} of the same {', '.join(reach.scope)}"
-    same = f", of the same {', '.join(reach.scope)}" if reach.scope else ""
     return f"only {rows} within {_show(timedelta(microseconds=max(reach.back_us, reach.fore_us)))} of them{same}"
 
 

@@ -31,6 +31,7 @@ from cepheid.kernel.pattern import Absent, SequenceProgram
 
 MOST_SHARE = 3  # of the events that are kept; if more of them are touched, going back is no dearer
 ALWAYS_LITTLE = 4096  # events that are no work
+REACHES = 3  # so many times the longest match is looked at around a late event, where matches hang together
 ENDLESS_US = 1 << 61  # longer than from any event to any other
 
 
@@ -51,7 +52,7 @@ class Reach:
     @property
     def stretch_us(self) -> int:
         """About as long as the spans that are looked at."""
-        return self.span_us if self.chain_us is None else 6 * self.chain_us
+        return self.span_us if self.chain_us is None else 2 * REACHES * self.chain_us
 
     @property
     def is_endless(self) -> bool:

@@ -22,9 +22,8 @@ from cepheid.execution.changing.change_rows import Flags, Int64s
 from cepheid.execution.changing.local_correction import Correction, LocalCorrection, Step, Touched
 from cepheid.execution.changing.row_identity import EVENT
 from cepheid.execution.changing.spans import Spans
-from cepheid.graph.reach import pays_alone
+from cepheid.graph.reach import REACHES, pays_alone
 
-REACHES = 3  # so many times the longest match is looked at around a late event
 NOWHERE = np.iinfo(np.int64).max
 
 

@@ -33,6 +33,7 @@ from cepheid.execution.spark.schemas import arrow_schema, quote_name
 from cepheid.execution.spark.session_meaning import read_meaning
 from cepheid.execution.spark.spark_sql import active_session, describe_sql, read_rules, run_query, write_spark
 from cepheid.execution.spark.stamped_frames import add_stamped
+from cepheid.execution.spark.told_changes import tell_changes
 from cepheid.execution.spark.user_functions import register_on_spark
 from cepheid.execution.spark.watermarks import add_watermarks, keep_above_watermark
 from cepheid.execution.spark.worker_python import own_python
@@ -133,10 +134,12 @@ def run_on_spark(query: Query | Mapping[str, Query], given: SparkInputs, setting
     if streaming:
         check_bounded(compilation, settings.strict)
     with placed_at_order(compilation), own_python(next(iter(frames.values())).sparkSession):
-        host = SparkHost(compilation.placed, given, settings)
+        host = SparkHost(compilation.placed, given, replace(settings, changelog="cepheid"))
         answer = _interpret(compilation, host)
         if settings.emit == "changes":
             answer = fit_types(answer, _describe_whole(query, given))
+        if settings.changelog != "cepheid":
+            answer = tell_changes(answer, settings.changelog)
         return remember_rejections(answer, host.observations)
 
 
