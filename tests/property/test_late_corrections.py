@@ -1,8 +1,8 @@
 """Late events put right where they are give the rows, ids and versions that going back to the base gives, push by push;
 and what is left in the end is the batch answer.
 
-Where matches hang together, rows of the present come out before it is known whether a late event takes any back: their
-versions may be lower than those of going back.  They grow all the same (netted_changes.py).
+Where matches hang together, versions grow with each late event, and not only with those that take something back: they
+are not those of going back.  They grow all the same (netted_changes.py).
 """
 
 from __future__ import annotations

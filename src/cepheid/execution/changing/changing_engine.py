@@ -381,6 +381,9 @@ class ChangingEngine:
             self.counts.rejected += int((~placed if gone is None else ~placed & ~gone).sum())
             fresh, times, gone = fresh.filter(pa.array(placed)), times[placed], None if gone is None else gone[placed]
         late = self.bound.find_late(times)
+        if late is not None and gone is not None:  # an update is one thing: what it replaces no longer changes
+            refused = tell_events(fresh.filter(pa.array(late & gone)))
+            late |= np.isin(tell_events(fresh), refused) if len(refused) else False
         if late is not None:
             self.counts.late += int(late.sum())
             self.late.append(fresh.filter(pa.array(late)))

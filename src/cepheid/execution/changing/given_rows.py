@@ -51,12 +51,14 @@ Places = tuple[Int64s, Int64s]
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """gone: int64[n], numbers of rows on the shelf that are no longer so; lost: those of them that were given out;
-    unsaid: the ids of the others; fresh: rows that are new."""
+    """gone: int64[n], numbers of rows on the shelf that are no longer so, or no longer there; lost: those that are no
+    longer so and were given out; unsaid: the ids of such that were not; moved: rows that are as they were, elsewhere;
+    fresh: rows that are new."""
 
     gone: Int64s
     lost: pa.Table
     unsaid: pa.ChunkedArray
+    moved: pa.Table
     fresh: pa.Table
 
 
@@ -92,6 +94,7 @@ class GivenRows:
         self._past = self._no_rows  # rows that no longer change, where others may still come before them
         self._kept: pa.Table | None = None
         self._waiting: pa.Table | None = None  # rows to be given out with this push, unless they are taken back before
+        self._first_waiting, self._many_waiting = 0, 0  # their first number, and how many there were
 
     @property
     def rows(self) -> pa.Table:
@@ -124,6 +127,9 @@ class GivenRows:
 
     def hold(self, rows: pa.Table) -> None:
         """As `add`, but they are given out by `release`: those that are not taken back until then."""
+        shelved = 0 if self._shelf is None else self._shelf.count_numbers()
+        self._first_waiting, self._many_waiting = shelved + sum(map(len, self._tables)), len(rows)
+        self.turn += 1  # of what is corrected with this push, too
         self._waiting = self.add(rows)
 
     def release(self) -> pa.Table:
@@ -137,7 +143,7 @@ class GivenRows:
     def keeps(self, rows: pa.Table) -> bool:
         """Are all rows that were given out among these, as they are?"""
         shown, ids = self._identity.tell(rows)
-        given = self.rows.filter(pc.invert(self._are_waiting(self.rows)))
+        given = self.rows.filter(pa.array(~self._are_waiting(np.arange(len(self.rows)))))
         found = pc.index_in(given.column(ROW), value_set=ids)
         if found.null_count:
             return False
@@ -191,13 +197,26 @@ class GivenRows:
         """rows: as they were computed anew, instead of those with these numbers; places: theirs."""
         shelf = self._shelve()
         if not len(numbers) and not len(rows):
-            return Difference(numbers, self._no_rows, self._no_rows.column(ROW), self._no_rows)
+            return Difference(numbers, self._no_rows, self._no_rows.column(ROW), self._no_rows, self._no_rows)
         given, fresh = shelf.take(numbers), self._describe(rows, places)
         same, before = self._find_same(fresh, given)
         stays = np.zeros(len(given), dtype=np.bool_)
         stays[before[same]] = True
-        lost, unsaid = self._part(given.filter(pa.array(~stays)))
-        return Difference(numbers[~stays], lost, unsaid, fresh.filter(pa.array(~same)))
+        lost, unsaid = self._part(given, ~stays, numbers >= self._first_waiting)
+        moves = same.copy()
+        moves[same] = self._have_moved(fresh, same, given, before[same])
+        moved, stays[before[moves]] = self._no_rows, False
+        if moves.any():
+            moved = _set_column(fresh.filter(pa.array(moves)), VERSION, given.column(VERSION).to_numpy()[before[moves]])
+        return Difference(numbers[~stays], lost, unsaid, moved, fresh.filter(pa.array(~same)))
+
+    def _have_moved(self, fresh: pa.Table, same: Flags, given: pa.Table, before: Int64s) -> Flags:
+        """bool[n], of rows that are as those that were given out: are they elsewhere?"""
+        names = (_SCOPE, _AT, _FIRST, _LAST) if self._tells_matches else (_SCOPE, _AT)
+        told = np.zeros(len(before), dtype=np.bool_)
+        for name in names:
+            told |= fresh.column(name).to_numpy()[same] != given.column(name).to_numpy()[before]
+        return told
 
     def take(self, difference: Difference) -> pa.Table:
         """So it is from now on: what is no longer so, and what is new."""
@@ -205,11 +224,12 @@ class GivenRows:
         if not len(difference.gone) and not len(fresh):
             return self._nothing
         if len(difference.gone):
-            self.turn += len(lost) > 0
+            self._turn_over(lost)
             self._shelve().remove(difference.gone)
             self._leave_unsaid(difference.unsaid)
             self._whole = self._kept = None
         fresh = _set_column(fresh, VERSION, np.full(len(fresh), 2 * self.turn + 1))
+        self._append(difference.moved)
         self._append(fresh)
         return pa.concat_tables([self._write(lost, gone=True), self._write(fresh, gone=False)])
 
@@ -259,16 +279,21 @@ class GivenRows:
         self._tables = []
         return self._shelf
 
-    def _are_waiting(self, rows: pa.Table) -> pa.ChunkedArray:
-        waiting = self._no_rows if self._waiting is None else self._waiting
-        return pc.is_in(rows.column(ROW), value_set=waiting.column(ROW))
+    def _are_waiting(self, places: Int64s) -> Flags:
+        """bool[n], of rows by where they are among all that may change, of which those that wait are the last."""
+        told = len(self.rows) - (self._many_waiting if self._waiting is not None else 0)
+        return places >= told
 
-    def _part(self, gone: pa.Table) -> tuple[pa.Table, pa.ChunkedArray]:
-        """Of rows that are no longer so, those that were given out, and the ids of the others."""
+    def _part(self, given: pa.Table, gone: Flags, waiting: Flags) -> tuple[pa.Table, pa.ChunkedArray]:
+        """Of rows that are no longer so, those that were given out, and the ids of the others.  gone, waiting: bool[n],
+        which they are, and which were not given out if any rows wait."""
         if self._waiting is None:
-            return gone, self._no_rows.column(ROW)
-        unsaid = self._are_waiting(gone)
-        return gone.filter(pc.invert(unsaid)), gone.filter(unsaid).column(ROW)
+            return given.filter(pa.array(gone)), self._no_rows.column(ROW)
+        return given.filter(pa.array(gone & ~waiting)), given.filter(pa.array(gone & waiting)).column(ROW)
+
+    def _turn_over(self, lost: pa.Table) -> None:
+        """Versions grow with what is taken back."""
+        self.turn += len(lost) > 0 and self._waiting is None
 
     def _leave_unsaid(self, ids: pa.ChunkedArray) -> None:
         if self._waiting is not None and len(ids):
@@ -308,9 +333,9 @@ class GivenRows:
             fresh, places, same, before = self._place(fresh, places, same, before)
         stays = np.zeros(len(given), dtype=np.bool_)
         stays[before[same]] = True
-        lost, unsaid = self._part(given.filter(pa.array(~stays)))
+        lost, unsaid = self._part(given, ~stays, self._are_waiting(np.arange(len(given))))
         self._leave_unsaid(unsaid)
-        self.turn += len(lost) > 0
+        self._turn_over(lost)
         versions = np.full(len(fresh), 2 * self.turn + 1)
         versions[same] = given.column(VERSION).to_numpy()[before[same]]
         fresh = _set_column(_set_column(fresh, VERSION, versions), PLACE, places)

@@ -38,6 +38,10 @@ class Shelf:
         """Rows that are there."""
         return self._count - self._gone
 
+    def count_numbers(self) -> int:
+        """The number of the row that comes next."""
+        return self._count
+
     def append(self, table: pa.Table, scopes: Int64s, times: Int64s) -> None:
         count = len(table)
         if not count:
