@@ -55,6 +55,13 @@ def _tell(graph: QueryGraph, vertex: str, node: EngineNode, settings: Settings) 
     if reach.chain_us is not None:
         span = _show(timedelta(microseconds=REACHES * reach.chain_us))
         return f"only matches from {span} before them on, up to where they are as they were{same}"
+    near = reach.neighbours
+    if near is not None and near.gap_us:
+        return f"only sessions that they are in{same}"
+    if near is not None:
+        told = {"behind": near.before, "before": near.behind}
+        others = " and ".join(f"{count} {where} them" for where, count in told.items() if count)
+        return f"only their rows{f' and those of the {others}' if others else ''}{same}"
     if reach.is_endless:
         return f"only {rows} of the same {', '.join(reach.scope)}"
     return f"only {rows} within {_show(timedelta(microseconds=max(reach.back_us, reach.fore_us)))} of them{same}"

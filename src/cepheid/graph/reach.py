@@ -12,9 +12,10 @@
 
 The *scope* is what else confines it: columns that all events of a row agree on.  Where a match decides about those that
 follow it (MATCH_RECOGNIZE), the scope is all that does: rows hang on every event of their key that may still change,
-though mostly it can be seen from the matches how far (match_chain.py).
-Where rows depend on more than that (CONSUME MATCHED, counting windows, sessions, no WITHIN), there is no reach, and an
-engine goes back as a whole.
+though mostly it can be seen from the matches how far (match_chain.py).  Where rows are counted (ROWS 10, LAG), or
+events are neighbours (sessions), the scope is that, too, and the neighbours say how far (neighbours.py).
+Where rows depend on more than that (CONSUME MATCHED, runs of ROWS, no WITHIN), there is no reach, and an engine goes
+back as a whole.
 """
 
 from __future__ import annotations
@@ -25,8 +26,9 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from cepheid.graph.match_chain import find_longest_match
+from cepheid.graph.neighbours import Neighbours, find_neighbours, unite_neighbours
 from cepheid.graph.node import EngineNode
-from cepheid.graph.operators import RowPattern, Sequence, WindowAggregate, WindowJoin
+from cepheid.graph.operators import OverRows, RowPattern, Sequence, WindowAggregate, WindowJoin
 from cepheid.kernel.pattern import Absent, SequenceProgram
 
 MOST_SHARE = 3  # of the events that are kept; if more of them are touched, going back is no dearer
@@ -37,12 +39,14 @@ ENDLESS_US = 1 << 61  # longer than from any event to any other
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """scope: columns of the layout of events.  chain_us: where matches hang together and can be parted, the longest."""
+    """scope: columns of the layout of events.  chain_us: where matches hang together and can be parted, the longest.
+    neighbours: where they say how far."""
 
     back_us: int
     fore_us: int
     scope: tuple[str, ...]
     chain_us: int | None = None
+    neighbours: Neighbours | None = None
 
     @property
     def span_us(self) -> int:
@@ -51,7 +55,9 @@ class Reach:
 
     @property
     def stretch_us(self) -> int:
-        """About as long as the spans that are looked at."""
+        """About as long as the spans that are looked at; 0: that hangs on how dense events are."""
+        if self.neighbours is not None:
+            return 2 * REACHES * self.neighbours.gap_us
         return self.span_us if self.chain_us is None else 2 * REACHES * self.chain_us
 
     @property
@@ -70,6 +76,9 @@ def find_reach(nodes: List[EngineNode], layout: pa.Schema | None = None) -> Reac
         return None  # there are two zeros: what a row shows of its group is the one that came first, from the base on
     if len(known) == 1:
         return known[0]
+    if any(reach.neighbours for reach in known):
+        together = unite_neighbours([reach.neighbours for reach in known])
+        return None if together is None else Reach(ENDLESS_US, ENDLESS_US, known[0].scope, neighbours=together)
     return Reach(max(reach.back_us for reach in known), max(reach.fore_us for reach in known), known[0].scope)
 
 
@@ -91,8 +100,11 @@ def _find_reach(node: EngineNode, nodes: List[EngineNode]) -> Reach | None:
                 return None
             back = program.within if isinstance(program.items[0], Absent) else 0
             return Reach(back, program.within, keys)
-        case WindowAggregate():
-            return _reach_of_window(node, keys, nodes)
+        case WindowAggregate() | OverRows():
+            neighbours = find_neighbours(node)
+            if neighbours is not None:
+                return Reach(ENDLESS_US, ENDLESS_US, keys, neighbours=neighbours)
+            return _reach_of_window(node, keys, nodes) if isinstance(node, WindowAggregate) else None
         case WindowJoin(program=program):
             sizes = [window.size for window in program.inputs]
             if program.emits_leavers or any(window.kind != "time" for window in program.inputs) or None in sizes:

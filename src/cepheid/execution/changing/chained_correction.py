@@ -10,7 +10,6 @@ enough to see where both meet again, more is; if that is not seen before the pre
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import cast
 
@@ -73,12 +72,6 @@ class Links:
 
 
 class ChainedCorrection(LocalCorrection):
-    """began: since when the log has all events."""
-
-    def __init__(self, *parts: object, began: Callable[[], int]) -> None:
-        super().__init__(*parts)  # type: ignore[arg-type]
-        self._began = began
-
     def find(self, late: pa.Table, removed: Touched | None, computed: int, step: Step) -> Correction | None:
         chain = cast("int", self._reach.chain_us)
         where = Touched(self._scopes.of_events(late), order_values(late.column("_time"))[0])
@@ -156,13 +149,3 @@ class ChainedCorrection(LocalCorrection):
         fresh = fresh.filter(pa.array(is_meant))
         difference = given.compare(fresh, scopes.of_rows(fresh), rows)
         return Correction(late, where, (spans.scopes[goes_on], epochs[goes_on]), [difference])
-
-    def _gather(self, late: pa.Table, where: Touched, spans: Spans, numbers: Int64s) -> tuple[pa.Table, Int64s, Int64s]:
-        """All events of the spans in order, their times, and in which span each is."""
-        known, known_scopes = self._log.take(numbers)
-        events, scopes = pa.concat_tables([known, late]), np.concatenate([known_scopes, where.scopes])
-        order = self._order(events)
-        if order is not None:
-            events, scopes = events.take(pa.array(order)), scopes[order]
-        times, _ = order_values(events.column("_time"))
-        return events, times, spans.find(scopes, times)

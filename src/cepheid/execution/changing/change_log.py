@@ -128,7 +128,7 @@ class ChangeLog:
     # --- by scope and time -------------------------------------------------------------------------------
     def find(self, spans: Spans, scopes: Scopes, stretch_us: int) -> Int64s:
         """int64[n]: numbers of the events in these spans."""
-        return self._shelve(scopes, stretch_us).find(spans)
+        return self.shelve(scopes, stretch_us).find(spans)
 
     def take(self, numbers: Int64s) -> tuple[pa.Table, Int64s]:
         """Some of the events, and their scopes."""
@@ -144,7 +144,7 @@ class ChangeLog:
 
     def remove(self, retracted: pa.Table, scopes: Scopes, stretch_us: int) -> tuple[Int64s, Int64s]:
         """Take events out, as far as they are there: int64[n] each, their scopes and times."""
-        shelf = self._shelve(scopes, stretch_us)
+        shelf = self.shelve(scopes, stretch_us)
         whose, (times, _) = scopes.of_events(retracted), order_values(retracted.column("_time"))
         numbers = shelf.find(Spans.unite(whose, times, times + 1))
         names = [name for name in TELLING if name in self._layout.names]
@@ -157,7 +157,8 @@ class ChangeLog:
         is_gone = np.isin(wanted, known)
         return whose[is_gone], times[is_gone]
 
-    def _shelve(self, scopes: Scopes, stretch_us: int) -> Shelf:
+    def shelve(self, scopes: Scopes, stretch_us: int) -> Shelf:
+        """All events, by scope and time."""
         if self._shelf is None:
             self._shelf = Shelf(self._layout, stretch_us)
         fresh = [table for table in self._tables if len(table)]

@@ -52,6 +52,7 @@ from cepheid.execution.changing.change_rows import (
 )
 from cepheid.execution.changing.given_rows import GivenRows, OrderRows
 from cepheid.execution.changing.local_correction import LocalCorrection, Touched
+from cepheid.execution.changing.neighbour_correction import NeighbourCorrection
 from cepheid.execution.changing.row_hash import hash_text
 from cepheid.execution.changing.row_identity import (
     EVENT,
@@ -190,11 +191,15 @@ class ChangingEngine:
         ]
         self._local: LocalCorrection | None = None
         if reach is not None and self._scopes is not None:
-            parts = (reach, self._scopes, self._log, self.given, self._find_order, self._take_from_base)
-            if reach.chain_us is None:
-                self._local = LocalCorrection(*parts)
-            else:
-                self._local = ChainedCorrection(*parts, began=lambda: self._base_horizon)
+            kind = LocalCorrection
+            if reach.neighbours is not None:
+                kind = NeighbourCorrection
+            elif reach.chain_us is not None:
+                kind = ChainedCorrection
+            self._local = kind(
+                *(reach, self._scopes, self._log, self.given, self._find_order, self._take_from_base),
+                began=lambda: self._base_horizon,
+            )
 
     @property
     def schemas(self) -> list[pa.Schema]:

@@ -35,6 +35,11 @@ class Touched:
     scopes: Int64s
     times: Int64s
 
+    def unite(self, other: Touched | None) -> Touched:
+        if other is None:
+            return self
+        return Touched(np.concatenate([self.scopes, other.scopes]), np.concatenate([self.times, other.times]))
+
 
 @dataclass(frozen=True, slots=True)
 class Correction:
@@ -61,11 +66,12 @@ class LocalCorrection:
         given: list[GivenRows],
         order: Callable[[pa.Table], Int64s | None],
         take_from_base: Callable[[Int64s, Int64s], int],
+        began: Callable[[], int],
     ) -> None:
         """order: of events; None: they are in order.  take_from_base: tells the live operator what a base knows of
-        scopes, as of new epochs; how many events that is."""
+        scopes, as of new epochs; how many events that is.  began: since when the log has all events."""
         self._reach, self._scopes, self._log, self._given, self._order = reach, scopes, log, given, order
-        self._take_from_base = take_from_base
+        self._take_from_base, self._began = take_from_base, began
         self.fed_again = 0  # events that the operator was given more than once
 
     def remove(self, retracted: pa.Table) -> Touched:
@@ -77,10 +83,7 @@ class LocalCorrection:
         horizon that the operator knows."""
         scopes, span = self._scopes, self._reach.span_us
         where = Touched(scopes.of_events(late), order_values(late.column("_time"))[0])
-        touched = where
-        if removed is not None:
-            both = zip((where.scopes, where.times), (removed.scopes, removed.times), strict=True)
-            touched = Touched(*(np.concatenate(parts) for parts in both))
+        touched = where.unite(removed)
         matters = touched.times >= computed - span  # may the operator still ask for it?
         ends = np.where(matters, np.maximum(touched.times + span, computed) + 1, touched.times + span + 1)
         numbers = self._log.find(
@@ -131,3 +134,13 @@ class LocalCorrection:
                 (scopes[is_meant], times[is_meant]),
             )
         )
+
+    def _gather(self, late: pa.Table, where: Touched, spans: Spans, numbers: Int64s) -> tuple[pa.Table, Int64s, Int64s]:
+        """All events of the spans in order, their times, and in which span each is."""
+        known, known_scopes = self._log.take(numbers)
+        events, scopes = pa.concat_tables([known, late]), np.concatenate([known_scopes, where.scopes])
+        order = self._order(events)
+        if order is not None:
+            events, scopes = events.take(pa.array(order)), scopes[order]
+        times, _ = order_values(events.column("_time"))
+        return events, times, spans.find(scopes, times)

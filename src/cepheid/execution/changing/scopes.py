@@ -24,14 +24,16 @@ from cepheid.execution.changing.change_rows import Flags, Int64s
 from cepheid.execution.changing.row_hash import hash_rows
 from cepheid.execution.changing.row_identity import EVENT
 from cepheid.graph.node import EngineNode
-from cepheid.graph.operators import RowPattern, Sequence, WindowAggregate, WindowJoin
+from cepheid.graph.operators import OverRows, RowPattern, Sequence, WindowAggregate, WindowJoin
+from cepheid.graph.operators.over_rows import OverCell
 from cepheid.graph.operators.row_pattern import OutputCell
-from cepheid.graph.operators.window_aggregate import WindowCell
+from cepheid.graph.operators.window_aggregate import CellKind, WindowCell
 from cepheid.graph.operators.window_join import JoinCell
 from cepheid.graph.reach import Reach
 from cepheid.kernel.columns import Column
 from cepheid.kernel.compiled.key_index import KeyIndex
 from cepheid.kernel.expression import Position
+from cepheid.kernel.window import Window
 
 PLACED = "_id.turn.place."  # cells that tell where a row is; they are no part of its id
 _AT = f"{PLACED}at"
@@ -72,7 +74,7 @@ class Scopes:
                 keys = [OutputCell(name=f"{PLACED}{key}", kind="row", column=key) for key in self._keys]
                 return replace(node, keys=count, cells=(*node.cells, *keys, *self._place_match(node)))
             case WindowAggregate(program=program):
-                at = WindowCell(name=_AT, kind="moment" if program.window.is_sliding else "end")
+                at = WindowCell(name=_AT, kind=_find_moment(program.window))
                 told = [WindowCell(name=f"{PLACED}{key}", kind="key", column=key) for key in self._keys]
                 if not self._copies:
                     return replace(node, keys=count, cells=(*node.cells, at, *told))
@@ -89,6 +91,10 @@ class Scopes:
                 ]
                 keyed = replace(program, keyed=True)
                 return replace(node, program=keyed, keys=count, cells=(*node.cells, moment, *sides))
+            case OverRows():
+                told_of = {_AT: "_time", **{f"{PLACED}{key}": key for key in self._keys}}
+                row = [OverCell(name=name, kind="row", column=column) for name, column in told_of.items()]
+                return replace(node, keys=count, cells=(*node.cells, *row))
         raise AssertionError(f"a {type(node).__name__} has no reach")
 
     def _place_match(self, node: RowPattern) -> list[OutputCell]:
@@ -173,6 +179,13 @@ class Scopes:
 
     def _read_match(self, rows: pa.Table, name: str) -> pa.ChunkedArray:
         return pc.coalesce(rows.column(name), rows.column(f"{name}.own"))
+
+
+def _find_moment(window: Window) -> CellKind:
+    """What tells where the rows of a window are."""
+    if window.kind == "session":
+        return "start"
+    return "moment" if window.is_sliding else "end"
 
 
 def _hash_scopes(columns: list[pa.ChunkedArray], count: int) -> Int64s:
