@@ -31,6 +31,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from cepheid.disorder.gate import Gate, sort_events
 from cepheid.disorder.lateness_watch import LatenessWatch
@@ -170,6 +171,7 @@ class ChangingEngine:
         self._kept_base: KeptEvents | None = None
         self._base_scopes: BaseScopes | None = None  # of what is kept of the base
         self._described = (nodes, digests, reading)
+        self._is_read = reading.in_order
         self._confine(find_reach(nodes, self.layout) if patience.corrects and not reading.in_order else None)
 
     def _confine(self, reach: Reach | None) -> None:
@@ -439,7 +441,7 @@ class ChangingEngine:
                 more = [given.release() for given in self.given] if is_chained else self._go_on(*ahead, final)
                 return [pa.concat_tables(parts) for parts in zip(rows, more, strict=True)]
         rows = self._compute_again(released, final)
-        if self._patience.stays and not self._keeps_given(rows):
+        if self._patience.stays and (self._is_read or not self._keeps_given(rows)):
             rows = self._compute_again(self._find_harmless(released, final), final)
         changes = [given.replace(table) for given, table in zip(self.given, rows, strict=True)]
         self._learn_from(behind, changes, self.counts.late - refused)
@@ -537,18 +539,30 @@ class ChangingEngine:
     def _keeps_given(self, rows: list[pa.Table]) -> bool:
         return all(given.keeps(table) for given, table in zip(self.given, rows, strict=True))
 
+    def _gives_no_others(self, rows: list[pa.Table], expected: list[pa.Array]) -> bool:
+        return all(
+            pc.all(pc.is_in(given.name(table), value_set=names), min_count=0).as_py()
+            for given, table, names in zip(self.given, rows, expected, strict=True)
+        )
+
     def _find_harmless(self, released: pa.Table, final: bool) -> pa.Table:
         """Of events, some of which have come behind what was computed, those that change nothing that was given out;
         the others are late."""
         log = self._without(self._log.events, released)
         times, _ = order_values(released.column("_time"))
         is_behind = times < self._computed
+        ahead = released.filter(pa.array(~is_behind))
+        expected: list[pa.Array] | None = None
+        if self._is_read:  # a row that comes because of a late event may be late for those who read it
+            self._log.events = log
+            rows = self._compute_again(ahead, final)
+            expected = [given.name(table) for given, table in zip(self.given, rows, strict=True)]
 
         def does_no_harm(part: pa.Table) -> bool:
             self._log.events = log
-            return self._keeps_given(self._compute_again(part, final))
+            rows = self._compute_again(part, final)
+            return self._keeps_given(rows) and (expected is None or self._gives_no_others(rows, expected))
 
-        ahead = released.filter(pa.array(~is_behind))
         taken = self._choose_harmless(released.filter(pa.array(is_behind)), ahead, does_no_harm)
         self._log.events = log
         return taken

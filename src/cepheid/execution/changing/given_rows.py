@@ -140,6 +140,10 @@ class GivenRows:
         """Instead of those that may still change, these are the rows: what is no longer so, and what is new."""
         return self._correct(self._describe(rows))
 
+    def name(self, rows: pa.Table) -> pa.Array:
+        """The ids of rows."""
+        return self._identity.tell(rows)[1]
+
     def keeps(self, rows: pa.Table) -> bool:
         """Are all rows that were given out among these, as they are?"""
         shown, ids = self._identity.tell(rows)
