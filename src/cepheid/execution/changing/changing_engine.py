@@ -27,7 +27,7 @@ of them.  Where arrival decides their order (one stream that only grows), they l
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -51,9 +51,13 @@ from cepheid.execution.changing.change_rows import (
     drop_hidden,
     read_flags,
 )
-from cepheid.execution.changing.given_rows import GivenRows, OrderRows
+from cepheid.execution.changing.given_rows import GivenRows, Reading
+from cepheid.execution.changing.harmless_events import choose_harmless
+from cepheid.execution.changing.held_events import HeldEvents, leave_out
+from cepheid.execution.changing.kept_changes import KeptChanges
 from cepheid.execution.changing.local_correction import LocalCorrection, Touched
 from cepheid.execution.changing.neighbour_correction import NeighbourCorrection
+from cepheid.execution.changing.patience import Patience
 from cepheid.execution.changing.row_hash import hash_text
 from cepheid.execution.changing.row_identity import (
     EVENT,
@@ -72,58 +76,8 @@ from cepheid.execution.operator import Adopts, KeptEvents, Operator
 from cepheid.graph.node import EngineNode
 from cepheid.graph.reach import Reach, find_reach
 from cepheid.measurement import Counts
-from cepheid.settings import Waiting
 
-MOST_CHUNKS = 16  # of events that are held back
 SPARE_EVENTS = 8192  # forgotten events that are not worth starting afresh for
-
-
-@dataclass(frozen=True, slots=True)
-class Patience:
-    """wait_us: how long events are held back; bound_us: how old what is corrected may be, None: any age, or, with
-    `waiting`, no older than what is waited for.  waiting: a rule that follows the stream, instead of wait_us.  stays:
-    is what was given out never taken back?  Events that would change it are late, however young they are."""
-
-    wait_us: int
-    bound_us: int | None
-    waiting: Waiting | None = None
-    stays: bool = False
-
-    @property
-    def corrects(self) -> bool:
-        """May something be computed twice?"""
-        return self.bound_us != self.wait_us if self.waiting is None else self.bound_us is not None
-
-    @property
-    def is_bounded(self) -> bool:
-        """Is there an age beyond which nothing changes?"""
-        return self.bound_us is not None or self.waiting is not None
-
-
-@dataclass(frozen=True, slots=True)
-class Reading:
-    """How the rows of a vertex are read: in order, and by what (None: as they come out)."""
-
-    in_order: bool = False
-    order: OrderRows | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class KeptChanges:
-    """All that an engine knows.  base: None if nothing is settled; log, held: events; rows, past: of each vertex;
-    confined: is there no base because late events have a reach (reach.py)?"""
-
-    base: KeptEvents | None
-    log: pa.Table
-    held: pa.Table
-    rows: list[pa.Table]
-    past: list[pa.Table]
-    turns: list[int]
-    places: list[int]
-    present: int
-    settled: int
-    newest: int
-    confined: bool = False
 
 
 class ChangingEngine:
@@ -160,7 +114,7 @@ class ChangingEngine:
         self.counts = Counts()
         self.late: list[pa.Table] = []
         self._no_events = self.layout.empty_table()
-        self._hold(self._no_events)
+        self._held = HeldEvents(self._no_events)
         self._log = ChangeLog(self.layout, self._sort)
         self._told = BEGINNING  # the horizon that the operator knows
         self._computed = BEGINNING  # the one that it knew before this push
@@ -266,11 +220,7 @@ class ChangingEngine:
         if gone is not None and gone.any():
             removed = self._cancel(fresh.filter(pa.array(gone)))
             fresh, times = fresh.filter(pa.array(~gone)), times[~gone]
-        if len(self._held) and len(fresh):
-            fresh, times = pa.concat_tables([self._held, fresh]), np.concatenate([self._held_times, times])
-            fresh = fresh.combine_chunks() if fresh.column(0).num_chunks > MOST_CHUNKS else fresh
-        if len(fresh):
-            self._hold(fresh, times)
+        self._held.add(fresh, times)
         self.gate.advance()
         if self._patience.is_bounded:
             self.bound.advance()
@@ -291,7 +241,7 @@ class ChangingEngine:
         return KeptChanges(
             self._keep_base(),
             self._log.events,
-            self._held,
+            self._held.events,
             [rows for rows, _ in given],
             [past for _, past in given],
             [each.turn for each in self.given],
@@ -334,7 +284,7 @@ class ChangingEngine:
             self._confine(None)  # taken when late events had none
         if kept.confined and self._needs_base:
             raise SnapshotMismatch("the snapshot is of rows that nothing else read", hint=RESTART_HINT)
-        self._hold(kept.held)
+        self._held.hold(kept.held)
         self._told, self._newest = kept.present, kept.newest
         self._log.events = kept.log
         self.gate.horizon, self.bound.horizon = kept.present, kept.settled
@@ -363,11 +313,6 @@ class ChangingEngine:
         return replace(kept, partials=self._live.pick(kept.partials, members))
 
     # --- events in ---------------------------------------------------------------------------------------
-    def _hold(self, events: pa.Table, times: Int64s | None = None) -> None:
-        """These are held back from now on; times: int64[n], if they are known."""
-        self._held = events
-        self._held_times: Int64s = order_values(events.column("_time"))[0] if times is None else times
-
     def _accept(self, tables: list[pa.Table]) -> tuple[pa.Table, Int64s, Flags | None]:
         """The changes that have a place in the order and are not late, as events, and their times; bool[n]: is the
         event taken back?  None: none is."""
@@ -400,7 +345,7 @@ class ChangingEngine:
     def _cancel(self, retracted: pa.Table) -> Touched | None:
         """Take events out; where were those that had been released?  Those that a new engine never saw are not there;
         None: no one was."""
-        self._hold(self._without(self._held, retracted))
+        self._held.cancel(retracted)
         times, _ = order_values(retracted.column("_time"))
         behind = retracted.filter(pa.array(times < self._told))
         if not len(behind):
@@ -409,20 +354,15 @@ class ChangingEngine:
             removed = self._local.remove(behind)
         else:
             events, before = self._log.events, len(self._log)
-            self._log.events = self._without(events, behind)
+            self._log.events = leave_out(events, behind)
             times = np.zeros(before - len(self._log), dtype=np.int64)
             removed = Touched(times, times)
         return removed if len(removed.times) else None
 
-    def _without(self, events: pa.Table, retracted: pa.Table) -> pa.Table:
-        if not len(events) or not len(retracted):
-            return events
-        return events.filter(pa.array(~np.isin(tell_events(events), tell_events(retracted))))
-
     # --- the operator ------------------------------------------------------------------------------------
     def _advance(self, removed: Touched | None, horizon: int, final: bool) -> list[pa.Table]:
         """Release what is due, and compute: onwards, or again what something behind has changed."""
-        released, times = self._release(horizon)
+        released, times = self._held.release(horizon, self.gate.ties_by_arrival)
         is_behind = times < self._told
         self._computed = self._told
         self._told = self._told if final else max(self._told, horizon)
@@ -447,20 +387,6 @@ class ChangingEngine:
         self._learn_from(behind, changes, self.counts.late - refused)
         more = [given.release() for given in self.given]
         return [pa.concat_tables(parts) for parts in zip(changes, more, strict=True)]
-
-    def _release(self, horizon: int) -> tuple[pa.Table, Int64s]:
-        """The events that were held back long enough, and their times."""
-        held, times = self._held, self._held_times
-        ready = times <= horizon if self.gate.ties_by_arrival else times < horizon
-        count = int(np.count_nonzero(ready))
-        if count == len(times):
-            self._hold(self._no_events)
-            return held, times
-        if ready[:count].all():  # those that go on waiting are behind the others
-            self._hold(held.slice(count), times[count:])
-            return held.slice(0, count), times[:count]
-        self._hold(held.filter(pa.array(~ready)), times[~ready])
-        return held.filter(pa.array(ready)), times[ready]
 
     def _go_on(self, released: pa.Table, times: Int64s, final: bool, holds: bool = False) -> list[pa.Table]:
         """The rows of events that come behind all others.  holds: they are not given out yet."""
@@ -516,7 +442,7 @@ class ChangingEngine:
             found = local.find(part, None, self._computed, self._step_again)
             return found is not None and not found.takes_back
 
-        return self._choose_harmless(late, late.slice(0, 0), does_no_harm)
+        return self._choose(late, late.slice(0, 0), does_no_harm)
 
     def _start_afresh(self, horizon: int) -> None:
         """The operator forgets what it knew of events in other epochs, and what no row to come is about."""
@@ -548,7 +474,7 @@ class ChangingEngine:
     def _find_harmless(self, released: pa.Table, final: bool) -> pa.Table:
         """Of events, some of which have come behind what was computed, those that change nothing that was given out;
         the others are late."""
-        log = self._without(self._log.events, released)
+        log = leave_out(self._log.events, released)
         times, _ = order_values(released.column("_time"))
         is_behind = times < self._computed
         ahead = released.filter(pa.array(~is_behind))
@@ -563,31 +489,15 @@ class ChangingEngine:
             rows = self._compute_again(part, final)
             return self._keeps_given(rows) and (expected is None or self._gives_no_others(rows, expected))
 
-        taken = self._choose_harmless(released.filter(pa.array(is_behind)), ahead, does_no_harm)
+        taken = self._choose(released.filter(pa.array(is_behind)), ahead, does_no_harm)
         self._log.events = log
         return taken
 
-    def _choose_harmless(self, late: pa.Table, taken: pa.Table, does_no_harm: Callable[[pa.Table], bool]) -> pa.Table:
-        """Halves that do no harm, together with what was taken so far, are taken whole.  An event that is there as
-        several inputs is taken or refused as one."""
-        late = late.sort_by([("_arrival", "ascending"), (EVENT, "ascending")])
-        names = late.column(EVENT).to_numpy()
-        is_first = np.ones(len(late), dtype=np.bool_)
-        is_first[1:] = names[1:] != names[:-1]
-        bounds = [*np.flatnonzero(is_first).tolist(), len(late)]
-        waiting = [(0, len(bounds) - 1)]
-        while waiting:
-            begin, end = waiting.pop()
-            part = late.slice(bounds[begin], bounds[end] - bounds[begin])
-            together = pa.concat_tables([taken, part])
-            if does_no_harm(together):
-                taken = together
-            elif end - begin == 1:
-                self.counts.late += len(part)
-                self.late.append(part)
-            else:
-                middle = (begin + end) // 2
-                waiting += [(middle, end), (begin, middle)]
+    def _choose(self, late: pa.Table, taken: pa.Table, does_no_harm: Callable[[pa.Table], bool]) -> pa.Table:
+        """What was taken so far, and those of the late ones that do no harm; the others are late."""
+        taken, refused = choose_harmless(late, taken, does_no_harm)
+        self.counts.late += sum(map(len, refused))
+        self.late += refused
         return taken
 
     def _step_through(

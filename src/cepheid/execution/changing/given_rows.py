@@ -50,6 +50,14 @@ Places = tuple[Int64s, Int64s]
 
 
 @dataclass(frozen=True, slots=True)
+class Reading:
+    """How the rows of a vertex are read: in order, and by what (None: as they come out)."""
+
+    in_order: bool = False
+    order: OrderRows | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Difference:
     """gone: int64[n], numbers of rows on the shelf that are no longer so, or no longer there; lost: those that are no
     longer so and were given out; unsaid: the ids of such that were not; moved: rows that are as they were, elsewhere;

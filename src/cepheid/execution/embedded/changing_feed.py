@@ -17,7 +17,10 @@ from cepheid.errors import NotSupportedYet, SnapshotMismatch
 from cepheid.event_time import BEGINNING
 from cepheid.execution.blob import read_table_bytes, write_table
 from cepheid.execution.changing.change_rows import NUMBER
-from cepheid.execution.changing.changing_engine import ChangingEngine, KeptChanges, Patience, Reading
+from cepheid.execution.changing.changing_engine import ChangingEngine
+from cepheid.execution.changing.given_rows import Reading
+from cepheid.execution.changing.kept_changes import KeptChanges
+from cepheid.execution.changing.patience import Patience
 from cepheid.execution.changing.row_identity import LATENESS, needs_whole_moments
 from cepheid.execution.embedded.engine_feed import (
     Heard,

@@ -29,7 +29,7 @@ from cepheid.execution.changing.change_rows import (
     without_carried,
 )
 from cepheid.execution.changing.changed_evaluations import ChangedEvaluations
-from cepheid.execution.changing.changing_engine import Patience
+from cepheid.execution.changing.patience import Patience
 from cepheid.execution.embedded.carried_vertex import passes_numbers_on, with_carried_columns
 from cepheid.execution.embedded.changing_feed import ChangingFeed
 from cepheid.execution.embedded.changing_streams import ChangingStreams
