@@ -17,6 +17,7 @@ from cepheid.kernel.compiled.row_ids import mix_column, mix_lists, write_digits
 
 Hashes = npt.NDArray[np.uint64]
 
+_LONG, _UNSIGNED, _DOUBLE = pa.int64(), pa.uint64(), pa.float64()
 _NULL = np.uint64(0x6A09E667F3BCC908)
 _START = np.uint64(0x9E3779B97F4A7C15)
 
@@ -93,12 +94,13 @@ def _read_numbers(array: pa.Array) -> Hashes | None:
     if types.is_temporal(kind):
         array = array.view(pa.int32() if kind.bit_width == 32 else pa.int64())
     if types.is_floating(kind):
-        values = array.cast(pa.float64()).to_numpy(zero_copy_only=False)
+        values = (array if kind == _DOUBLE else array.cast(_DOUBLE)).to_numpy(zero_copy_only=False)
         is_nan = np.isnan(values)
         if is_nan.any():  # there are many ways to write it
             values = np.where(is_nan, np.nan, values)
     else:
-        values = array.cast(pa.uint64() if kind == pa.uint64() else pa.int64()).to_numpy(zero_copy_only=False)
+        whole = array if array.type in (_LONG, _UNSIGNED) else array.cast(_LONG)
+        values = whole.to_numpy(zero_copy_only=False)
     bits = np.ascontiguousarray(values).view(np.uint64)
     bits.flags.writeable = False  # as Arrow's are, so that kernels are compiled once
     return bits
