@@ -28,6 +28,7 @@ ROUND = 2048  # events, of which the last two rounds count as recent
 RECENT = 2 * ROUND
 SURPRISE = 8.0  # standard deviations that no steady stream is off by
 STRICTEST = 0.1  # of the misses that are allowed: to have fewer costs much and repays hardly faster
+INTEREST = 3.0  # on what is excused: most of it is forgotten before it can be repaid
 MOST_SCALES = 3.0  # of debt for what is excused, or as many misses as what is remembered may have
 MARGIN = 2.0  # times what the recent ones needed, as long as far too many of them missed it: worse will come
 SHORT_MEMORY = 0.1  # of the half-life, after a change of regime
@@ -54,7 +55,7 @@ class HeldQuantile:
         passed = max(moment - histogram.moment, 0) if histogram.moment > BEGINNING else 0
         debt = self._debt * 0.5 ** (passed / self._half_life_us) + misses - excused - AIM * self._miss * count
         payable = max(self._miss * histogram.total, MOST_SCALES * self._scale)
-        debt += min(excused, max(payable - debt, 0.0))
+        debt += min(INTEREST * excused, max(payable - debt, 0.0))
         self._debt = max(debt, -self._scale)
         kept = (1 - ROUND / RECENT) ** (count / ROUND)
         self._recent = self._recent * kept + counts
