@@ -26,6 +26,7 @@ class Counts:
     dropped: int = 0  # partial matches dropped because of LIMIT PARTIALS
     unanswered: int = 0  # events without an answer of a database, because it was away
     held: int = 0  # events that wait for the horizon, now
+    again: int = 0  # times that an event was looked at once more, because others came late or went
     kept: int = 0  # events kept because a match may still need them, now
     streams: dict[str, StreamTime] = field(
         default_factory=dict, init=False

@@ -17,6 +17,7 @@ sys.path.append(str(Path(__file__).parent))  # how many cases lies beside this f
 from case_counts import some
 
 import cepheid as cep
+from cepheid.kernel import over_rows
 from cepheid.kernel.columns import Int64s
 from cepheid.kernel.over import OverEvents, OverFrame, OverFunction, OverProgram, SettledRows
 from cepheid.kernel.over_rows import OverRowsKernel
@@ -81,6 +82,11 @@ def run_in_pieces(program: OverProgram, events: OverEvents, chance: random.Rando
             kernel.restore(OverEvents(events.times[ids], events.keys[ids], {"x": events.with_value["x"][ids]}), arrays)
         begin = end
     return told + describe(kernel.step(cut(events, 0, 0), 2**62, final=True), ids, picks)
+
+
+@pytest.fixture(autouse=True, params=[0, 4096], ids=["forgets at once", "forgets late"])
+def spare(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(over_rows, "SPARE", request.param)
 
 
 @pytest.mark.parametrize("seed", range(some(90)))

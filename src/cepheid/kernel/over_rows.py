@@ -21,6 +21,8 @@ from cepheid.kernel.over import Flags, OverEvents, OverFrame, OverFunction, Over
 Arrays = dict[str, Int64s]
 Value = TypeVar("Value", bound=np.generic)
 NEVER = np.int64(2**63 - 1)
+SPARE = 4096  # rows that are not worth forgetting
+OF_EACH_ROW = ("_times", "_keys", "_pos", "_rank", "_dense", "_done", "_numbers")
 FARTHEST = 2**60  # rows: no stream has as many, and numbers beyond it would not fit
 
 
@@ -48,7 +50,8 @@ class _Sorted:
 
 
 class OverRowsKernel:
-    """The operator.  Rows are numbered as they come, from 0."""
+    """The operator.  Rows are numbered as they come, from 0; those that nobody asks for any more are forgotten here,
+    though whoever has them may keep them: so what a step costs does not grow with them."""
 
     def __init__(self, program: OverProgram) -> None:
         self._program = program
@@ -62,6 +65,9 @@ class OverRowsKernel:
         self._member: list[Flags] = [np.zeros(0, dtype=np.bool_) for _ in self._sequences]
         self._before: list[Int64s] = [np.zeros(0, dtype=np.int64) for _ in self._sequences]
         self._last: Int64s = np.zeros(0, dtype=np.int64)  # by key: its newest row, -1
+        self._numbers: Int64s = np.zeros(0, dtype=np.int64)  # of the rows that are here
+        self._count = 0  # rows so far
+        self._enough = SPARE  # rows, beyond which some may be forgotten
 
     def step(self, events: OverEvents, horizon: int, final: bool) -> SettledRows:
         self._append(events)
@@ -80,13 +86,36 @@ class OverRowsKernel:
         settled = settled.take(ready)
         order = np.lexsort((rows, settled.triggers, settled.by_time, settled.moments))
         triggers = np.where(settled.by_time | (settled.moments >= END), -1, settled.triggers)
-        return SettledRows(
-            rows[order],
-            tuple(answer[ready][order] for answer in answers),
+        found = SettledRows(
+            self._number(rows[order]),
+            tuple(
+                self._number(answer[ready][order]) if function.picks else answer[ready][order]
+                for function, answer in zip(self._program.functions, answers, strict=True)
+            ),
             settled.moments[order],
-            triggers[order],
+            self._number(triggers[order]),
             self._list_frames(chosen, waiting[ready][order]) if self._program.spans else None,
         )
+        if not final:
+            self._forget(horizon)
+        return found
+
+    def _number(self, rows: Int64s) -> Int64s:
+        """int64[n]: the numbers of rows; of -1, itself."""
+        return rows if not len(self._numbers) else np.where(rows >= 0, self._numbers[rows], -1)
+
+    def _forget(self, horizon: int) -> None:
+        if len(self._times) <= self._enough:
+            return
+        needed = self._find_needed(horizon)
+        self._enough = 2 * int(needed.sum()) + SPARE
+        if len(self._times) <= self._enough:
+            return
+        for name in OF_EACH_ROW:
+            setattr(self, name, getattr(self, name)[needed])
+        self._member = [each[needed] for each in self._member]
+        self._before = [each[needed] for each in self._before]
+        self._last = np.where(self._last >= 0, (np.cumsum(needed) - 1)[self._last], -1)
 
     def is_waiting(self) -> bool:
         return not bool(self._done.all())
@@ -117,6 +146,8 @@ class OverRowsKernel:
         rank = np.where(fresh, pos, np.where(begins, self._take(self._rank, base)[of_first], -1))
         rank = rank[np.maximum.accumulate(np.where(rank >= 0, np.arange(len(keys)), 0))]
         dense = _count_within(fresh, first, of_first) + self._take(self._dense, base)[of_first]
+        self._extend("_numbers", np.arange(self._count, self._count + len(keys)))
+        self._count += len(keys)
         self._extend("_times", events.times)
         self._extend("_keys", events.keys)
         for name, values in (("_pos", pos), ("_rank", rank), ("_dense", dense)):
@@ -229,7 +260,7 @@ class OverRowsKernel:
         sizes = np.maximum(high - low, 0)
         begins = np.cumsum(sizes) - sizes
         places = np.arange(int(sizes.sum())) + np.repeat(low - begins, sizes)
-        return chosen.rows[places], sizes
+        return self._number(chosen.rows[places]), sizes
 
     def _settle_frame(self, frame: OverFrame, chosen: _Sorted, waiting: Int64s) -> _Settled:
         rows = chosen.rows[waiting]
@@ -247,6 +278,12 @@ class OverRowsKernel:
     # --- what is kept --------------------------------------------------------------------------------------
     def needed(self, horizon: int) -> Flags:
         """bool[n]: may a row that is not yet settled, or one to come, ask for it?"""
+        needed = np.zeros(self._count, dtype=np.bool_)
+        needed[self._numbers] = self._find_needed(horizon)
+        return needed
+
+    def _find_needed(self, horizon: int) -> Flags:
+        """Of those that are here."""
         needed = ~self._done
         needed[self._last[self._last >= 0]] = True  # it knows how many came before
         frame, framed = self._program.frame, self._program.framed
@@ -285,7 +322,8 @@ class OverRowsKernel:
     def keep(self, needed: Flags) -> Arrays:
         arrays = {"pos": self._pos, "rank": self._rank, "dense": self._dense, "done": self._done.astype(np.int64)}
         arrays |= {f"before{number}": each for number, each in enumerate(self._before)}
-        return {name: values[needed] for name, values in arrays.items()}
+        here = needed[self._numbers]
+        return {name: values[here] for name, values in arrays.items()}
 
     def restore(self, events: OverEvents, arrays: Arrays) -> None:
         self._append(events)

@@ -1,4 +1,5 @@
-"""What an event costs that comes late, beside one that comes in order, by how many events are kept to be corrected.
+"""What an event costs that comes late, beside one that comes in order, by how many events are kept to be corrected; and
+beside three of these and the events that it makes the query look at again, if they came in order.
 
     pushed before: as many events as are kept, in order           │ measured
     ├─────────────────────────────────────────────────────────────┤▶ ▶ ▶      in order
@@ -21,9 +22,12 @@ import cepheid as cep
 from cepheid.bench.disorder.delays.delay import Int64s
 from cepheid.bench.disorder.measured_queries import (
     JOIN,
+    LAG,
+    LAST_ROWS,
     ROW_PATTERN,
     SCHEMA,
     SEQUENCE,
+    SESSION,
     SLIDING,
     STREAMS,
     TUMBLING,
@@ -36,12 +40,17 @@ QUERIES = {
     "MATCH_RECOGNIZE": ROW_PATTERN,
     "tumbling window": TUMBLING,
     "sliding window": SLIDING,
+    "last 10 rows": LAST_ROWS,
+    "session": SESSION,
+    "LAG": LAG,
     "join of windows": JOIN,
 }
 EVERY_US = 1_000  # between two events
 SIZES = (1, 100)  # events of a push
 PUSH = 10_000  # events, before anything is measured
 WARM_UP = 3
+FEW = 5  # pushes of the events that are looked at again
+TIMES = 3  # what an event in order costs, besides those
 SEED = 1
 RELEVANT = 0.9  # least value of the events that are measured: such as matches and joins are made of
 
@@ -67,19 +76,32 @@ def _measure(text: str, kept: int, repeats: int) -> dict[str, Any]:
     random = np.random.default_rng(SEED)
     found: dict[str, Any] = {}
     newest = kept
+
+    def push_in_order(size: int, turn: int) -> float:
+        nonlocal newest
+        newest += size
+        times = EVERY_US * np.arange(newest - size, newest, dtype=np.int64)
+        return _time_push(query, _share(make_table(times, SEED + turn, RELEVANT), streams))
+
     for size in SIZES:
         taken: dict[str, list[float]] = {"in_order": [], "late": []}
+        again: list[int] = []
         for turn in range(WARM_UP + repeats):
-            newest += size
-            in_order = EVERY_US * np.arange(newest - size, newest, dtype=np.int64)
-            late = EVERY_US * random.integers(0, kept, size) + EVERY_US // 2
-            for kind, times in (("in_order", in_order), ("late", late)):
-                spent = _time_push(query, _share(make_table(times, SEED + turn, RELEVANT), streams))
-                if turn >= WARM_UP:
-                    taken[kind].append(spent)
+            in_order = push_in_order(size, turn)
+            times = EVERY_US * random.integers(0, kept, size) + EVERY_US // 2
+            before = query.counts.again
+            late = _time_push(query, _share(make_table(times, SEED + turn, RELEVANT), streams))
+            if turn >= WARM_UP:
+                taken["in_order"].append(in_order)
+                taken["late"].append(late)
+                again.append(query.counts.again - before)
+        found[f"again_{size}"] = round(float(np.median(again)))
+        taken["again"] = [push_in_order(found[f"again_{size}"], turn) for turn in range(min(repeats, FEW))]
         for kind, spent_ms in taken.items():
             found[f"{kind}_{size}_ms"] = round(float(np.median(spent_ms)), 3)
         found[f"ratio_{size}"] = round(found[f"late_{size}_ms"] / found[f"in_order_{size}_ms"], 1)
+        allowed = TIMES * found[f"in_order_{size}_ms"] + found[f"again_{size}_ms"]
+        found[f"of_allowed_{size}"] = round(found[f"late_{size}_ms"] / allowed, 2)
     assert query.counts.late == 0, "all events that are measured are taken in"
     return found
 

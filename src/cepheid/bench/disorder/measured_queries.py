@@ -32,6 +32,12 @@ TUMBLING = (
     "GROUP BY k"
 )
 SLIDING = "SELECT k, count(*) AS many, avg(v) AS mean, max(ts) AS until FROM events [RANGE 1 SECOND] GROUP BY k"
+LAST_ROWS = "SELECT k, sum(v) AS total, max(ts) AS until FROM events [PARTITION BY k ORDER BY ts ROWS 10] GROUP BY k"
+SESSION = (
+    "SELECT k, count(*) AS many, window_end AS until FROM events [PARTITION BY k ORDER BY ts SESSION 200 MILLISECONDS] "
+    "GROUP BY k"
+)
+LAG = "SELECT k, n, v - lag(v) OVER (PARTITION BY k ORDER BY ts) AS more FROM events"
 JOIN = (
     "SELECT x.n AS n, y.n AS m FROM events [ORDER BY ts RANGE 1 SECOND] AS x, others [ORDER BY ts RANGE 1 SECOND] AS y "
     "WHERE x.k = y.k AND x.v + y.v > 1.9"

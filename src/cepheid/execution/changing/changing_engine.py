@@ -417,6 +417,7 @@ class ChangingEngine:
     def _correct(self, local: LocalCorrection, late: pa.Table, removed: Touched | None) -> list[pa.Table] | None:
         """The changes by events that are older than what was computed; None: the engine must go back."""
         found = local.find(late, removed, self._computed, self._step_again)
+        self.counts.again += local.take_count()
         if found is None:
             return None
         if self._patience.stays and found.takes_back:
@@ -425,6 +426,7 @@ class ChangingEngine:
                 return [given.schema.empty_table() for given in self.given]
             found = local.find(late, removed, self._computed, self._step_again)
             assert found is not None, "fewer events touch less"
+            self.counts.again += local.take_count()
         changes = local.take(found)
         if local.fed_again > len(self._log) + SPARE_EVENTS:
             self._start_afresh(self._computed)
@@ -454,6 +456,7 @@ class ChangingEngine:
         """All rows since the base, with these events besides those of the log."""
         self._log.events = self._sort(pa.concat_tables([self._log.events, released])).combine_chunks()
         self._live = self._begin_again()
+        self.counts.again += len(self._log)
         if final:
             rows = self._finish(self._log.events, again=True)
         else:
@@ -599,7 +602,7 @@ class ChangingEngine:
         """The operator as it was at the base."""
         if self._scopes is not None and self._local is not None:
             self._scopes.forget()
-            self._local.fed_again = 0
+            self._local.begin_again()
         kept = self._keep_base() if self._base is not None else None
         return self._make_operator() if kept is None else self._rebuild(kept)
 

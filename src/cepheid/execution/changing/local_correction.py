@@ -72,7 +72,17 @@ class LocalCorrection:
         scopes, as of new epochs; how many events that is.  began: since when the log has all events."""
         self._reach, self._scopes, self._log, self._given, self._order = reach, scopes, log, given, order
         self._take_from_base, self._began = take_from_base, began
-        self.fed_again = 0  # events that the operator was given more than once
+        self.fed_again = 0  # events that the operator was given more than once, since it began
+        self._counted = 0  # of these, those that were told
+
+    def begin_again(self) -> None:
+        """The operator has."""
+        self.fed_again = self._counted = 0
+
+    def take_count(self) -> int:
+        """How many events the operator was given more than once, since this was asked."""
+        fresh, self._counted = self.fed_again - self._counted, self.fed_again
+        return fresh
 
     def remove(self, retracted: pa.Table) -> Touched:
         """Take events out of the log, as far as they are there."""
