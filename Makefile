@@ -57,7 +57,7 @@ soak: setup ## Applications, their processes and their Kafka broker killed, chec
 	CEPHEID_KILLS=30 $(BIN)/pytest tests/spark/test_application_process.py tests/spark/test_checkpoint_soak.py
 	CEPHEID_KILLS=30 $(BIN)/pytest tests/shares/test_processes.py tests/parallel/test_processes.py
 	CEPHEID_COLD=1 $(BIN)/pytest tests/spark/test_standalone_cluster.py
-	CEPHEID_CASES=all $(BIN)/pytest $(ON_ALL_CORES) tests/property tests/docs/test_function_index.py
+	CEPHEID_CASES=all $(BIN)/pytest $(ON_ALL_CORES) tests/property tests/parallel tests/shares tests/docs/test_function_index.py
 
 golden: setup ## Write what golden tests find as what they expect; read the difference before you keep it
 	$(BIN)/pytest tests/golden tests/docs/test_function_index.py --golden-update
