@@ -207,8 +207,8 @@ class OperatorInstance:
         return len(self._urgent) + len(self._normal)
 
     def _find_next(self) -> EventName | None:
-        known = [self.events.next_after(self.position), self.windows.next_end(self.position)]
-        upcoming = min((each for each in known if each is not None), default=None)
+        event, end = self.events.next_after(self.position), self.windows.next_end(self.position)
+        upcoming = end if event is None or (end is not None and end < event) else event
         if upcoming is None or not self._normal:
             return upcoming
         waiting = _find_place(self._normal[0].message)

@@ -2,7 +2,8 @@
 
     number, flags, floor │ lengths │ messages: kind, turn, flags, window, time, source, number │ rows of events
 
-The schemas are known on both sides and do not travel.  All envelopes of a batch have the floor of the first: a floor
+The schemas are known on both sides and do not travel.  Columns are written by buffers: Arrow loads pandas, if that is
+installed, to look at lists.  All envelopes of a batch have the floor of the first: a floor
 that is too low only keeps more.  Messages that belong together (black box) stand in a row and have one turn.
 """
 
@@ -12,6 +13,7 @@ from itertools import groupby
 from struct import Struct
 from typing import Any, NamedTuple
 
+import numpy as np
 import pyarrow as pa
 
 from cepheid.disorder.consistency_manager import EventName
@@ -73,13 +75,20 @@ def encode_messages(batch: MessageBatch, schema: pa.Schema) -> bytes:
                 extra |= (_LATE if each.late else 0) | (_SPECULATIVE if each.is_speculative else 0)
             window, event = _read_message(each)
             rows.append((_KIND_NUMBERS[type(each)], envelope.turn, flags | extra, window, *event))
-    columns = zip(*rows, strict=True) if rows else [()] * len(MESSAGES)
-    arrays = [pa.array(column, field.type) for column, field in zip(columns, MESSAGES, strict=True)]
-    messages = pa.RecordBatch.from_arrays(arrays, schema=MESSAGES).serialize()
+    messages = _write_numbers(rows).serialize()
     events = _write_rows(data, schema).serialize() if data else b""
     floor = batch.envelopes[0].floor if batch.envelopes else _NO_EVENT
     head = _HEAD.pack(batch.number, batch.asks_checkpoint, batch.is_boundary, *floor, len(messages), len(events))
     return b"".join((head, messages, events))
+
+
+def _write_numbers(rows: list[tuple[int, ...]]) -> pa.RecordBatch:
+    numbers = np.array(rows, dtype=np.int64).reshape(-1, len(MESSAGES))
+    arrays = []
+    for place, field in enumerate(MESSAGES):
+        column = np.ascontiguousarray(numbers[:, place], dtype=field.type.to_pandas_dtype())
+        arrays.append(pa.Array.from_buffers(field.type, len(rows), [None, pa.py_buffer(column)]))
+    return pa.RecordBatch.from_arrays(arrays, schema=MESSAGES)
 
 
 def _write_rows(data: list[Any], schema: pa.Schema) -> pa.RecordBatch:
@@ -104,7 +113,10 @@ def decode_messages(encoded: bytes, schema: pa.Schema) -> MessageBatch:
     rows = whole.slice(_HEAD.size + size, events_size)
     data = iter(pa.ipc.read_record_batch(rows, schema).to_pylist() if events_size else ())
     envelopes: list[Envelope] = []
-    told = zip(*(column.to_pylist() for column in messages.columns), strict=True)
+    told = list(zip(*(column.to_pylist() for column in messages.columns), strict=True))
+    if not any(row[2] & _TOGETHER for row in told):
+        envelopes = [Envelope(row[1], bool(row[2] & _URGENT), floor, _make_message(row, data)) for row in told]
+        return MessageBatch(number, asks, boundary, envelopes)
     for (turn, flags), group in groupby(told, key=lambda row: (row[1], row[2] & (_URGENT | _TOGETHER))):
         parts = [_make_message(row, data) for row in group]
         urgent = bool(flags & _URGENT)

@@ -2,7 +2,8 @@
 
     head: a small pickle │ findings: an Arrow record batch of retracted, events │ state
 
-An event of a match is three numbers; the values of all matches of a batch go in the head.
+An event of a match is three numbers; the values of all matches of a batch go in the head.  Columns are written by
+buffers: Arrow loads pandas, if that is installed, to look at lists, and each process of an instance would have to.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from cepheid.execution.parallel.messages import Finding, Match
 
 FINDINGS = pa.schema([("retracted", pa.bool_()), ("events", pa.list_(pa.int64()))])
 _SIZE = 8
+_NUMBERS = 3  # of an event's name
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,9 +64,14 @@ def encode_reply(reply: Reply) -> bytes:
 
 
 def _write_findings(all_findings: list[Finding]) -> pa.Buffer:
-    retracted = [finding.retracted for finding in all_findings]
-    events = [[number for event in finding.match.events for number in event] for finding in all_findings]
-    arrays = [pa.array(retracted, pa.bool_()), pa.array(events, FINDINGS.field("events").type)]
+    retracted = np.packbits([finding.retracted for finding in all_findings], bitorder="little")
+    numbers = np.array([event for finding in all_findings for event in finding.match.events], dtype=np.int64)
+    ends = np.cumsum([0, *(_NUMBERS * len(finding.match.events) for finding in all_findings)], dtype=np.int32)
+    events = pa.Array.from_buffers(pa.int64(), numbers.size, [None, pa.py_buffer(numbers)])
+    arrays = [
+        pa.Array.from_buffers(pa.bool_(), len(all_findings), [None, pa.py_buffer(retracted)]),
+        pa.ListArray.from_arrays(pa.Array.from_buffers(pa.int32(), len(ends), [None, pa.py_buffer(ends)]), events),
+    ]
     return pa.RecordBatch.from_arrays(arrays, schema=FINDINGS).serialize()
 
 
@@ -81,8 +88,8 @@ def _read_findings(found: pa.Buffer, values: Sequence[Any] | None) -> list[Findi
     batch = pa.ipc.read_record_batch(found, FINDINGS)
     retracted = batch.column(0).to_pylist()
     lists = batch.column(1)
-    numbers = lists.flatten().to_numpy().reshape(-1, 3).tolist()
-    ends = (np.cumsum(lists.value_lengths().to_numpy(zero_copy_only=False)) // 3).tolist()
+    numbers = np.frombuffer(lists.values.buffers()[1], dtype=np.int64).reshape(-1, _NUMBERS).tolist()
+    ends = (np.frombuffer(lists.buffers()[1], dtype=np.int32, count=len(batch) + 1)[1:] // _NUMBERS).tolist()
     told = values if values is not None else [None] * len(retracted)
     findings, start = [], 0
     for is_retracted, end, value in zip(retracted, ends, told, strict=True):
