@@ -29,6 +29,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+import cloudpickle
+
 from cepheid.disorder.consistency_manager import EventName
 from cepheid.execution.parallel.assigned_windows import AssignedWindow, AssignedWindows, Step
 from cepheid.execution.parallel.checkpoints.checkpoint_model import CheckpointModel, Progress
@@ -276,7 +278,8 @@ class OperatorInstance:
 
     def write_state(self) -> bytes:
         """All that it knows, for another process to go on with."""
-        return pickle.dumps({name: getattr(self, name) for name in self.KEPT}, protocol=5)
+        written: bytes = cloudpickle.dumps({name: getattr(self, name) for name in self.KEPT}, protocol=5)
+        return written  # what an operator remembers may be of a class that only its code tells
 
     def read_state(self, written: bytes) -> None:
         for name, value in pickle.loads(written).items():

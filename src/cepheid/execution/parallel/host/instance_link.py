@@ -52,12 +52,14 @@ class LoggedBatch:
 
 
 class InstanceLink:
-    """heard: the last batch that was answered.  bytes_sent, bytes_heard: through the rings.  lives: its processes."""
+    """heard: the last batch that was answered.  bytes_sent, bytes_heard: through the rings.  lives: its processes.
+    busy_s: for how long it has worked."""
 
     def __init__(self, number: int, setup: LinkSetup) -> None:
         self._number, self._setup = number, setup
         self.heard = self.queued = -1
         self.bytes_sent = self.bytes_heard = self.lives = self.recoveries = 0
+        self.busy_s = 0.0
         self._log: deque[LoggedBatch] = deque()
         self._log_bytes = 0
         self._asked = False
@@ -90,6 +92,7 @@ class InstanceLink:
             self._learn(reply)
             if reply.through > self.heard:
                 self.heard, self._lives_here = reply.through, 0
+                self.busy_s += reply.busy_s
                 replies.append(reply)
         return replies
 

@@ -35,7 +35,7 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """through: the number of the last batch that was handled.  handled: so many messages."""
+    """through: the number of the last batch that was handled.  handled: so many messages.  busy_s: so long it took."""
 
     through: int
     handled: int
@@ -44,6 +44,7 @@ class Reply:
     answers: list[Any]
     checkpoint: bytes | None = None
     failure: Failure | None = None
+    busy_s: float = 0.0
 
 
 def encode_reply(reply: Reply) -> bytes:
@@ -54,6 +55,7 @@ def encode_reply(reply: Reply) -> bytes:
         reply.recoveries,
         reply.answers,
         reply.failure,
+        reply.busy_s,
         None if all(value is None for value in values) else values,
         len(reply.checkpoint) if reply.checkpoint is not None else None,
     )
@@ -78,10 +80,10 @@ def _write_findings(all_findings: list[Finding]) -> pa.Buffer:
 def decode_reply(encoded: bytes) -> Reply:
     told, found = (int.from_bytes(encoded[place : place + _SIZE], "little") for place in (0, _SIZE))
     start = 2 * _SIZE
-    through, handled, recoveries, answers, failure, values, kept = pickle.loads(encoded[start : start + told])
+    through, handled, recoveries, answers, failure, busy_s, values, kept = pickle.loads(encoded[start : start + told])
     findings = _read_findings(pa.py_buffer(encoded).slice(start + told, found), values) if found else []
     checkpoint = encoded[start + told + found :] if kept is not None else None
-    return Reply(through, handled, recoveries, findings, answers, checkpoint, failure)
+    return Reply(through, handled, recoveries, findings, answers, checkpoint, failure, busy_s)
 
 
 def _read_findings(found: pa.Buffer, values: Sequence[Any] | None) -> list[Finding]:
