@@ -71,6 +71,8 @@ class _Process:
         except Exception as problem:  # noqa: BLE001 (as in _answer)
             self._write(encode_reply(Reply(-1, 0, 0, [], [], failure=_describe(problem))))
             return
+        if not self._write(encode_reply(Reply(-1, 0, 0, [], []))):  # it is there
+            return
         while not self._is_over:
             batches = self._read_batches()
             if not batches:

@@ -113,6 +113,12 @@ class WindowsInProcesses:
         self._busy_s += time.perf_counter() - began
         return changes
 
+    def await_processes(self) -> None:
+        """Wait until all are there, so that the first events need not."""
+        self.check_open()
+        while not all(link.is_ready for link in self.links):
+            self._wait()
+
     def take_late(self) -> list[Event]:
         """Events that came too late to be put right, since somebody asked."""
         return self.splitter.take_late()
@@ -166,6 +172,7 @@ class WindowsInProcesses:
             self._waiting[instance].append(envelope)
             if len(self._waiting[instance]) >= MOST_MESSAGES:
                 self._send(instance)
+                self._pump()
 
     def _flush(self) -> None:
         for instance, envelopes in enumerate(self._waiting):
@@ -178,7 +185,6 @@ class WindowsInProcesses:
         number = link.queued + 1
         encoded = encode_messages(MessageBatch(number, False, False, envelopes), self._schema)
         link.send(LoggedBatch(number, encoded, self.splitter.position, self.splitter.first_open))
-        self._pump()
         while link.has_unsent:  # back-pressure
             self._wait()
 
