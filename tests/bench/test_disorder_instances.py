@@ -154,7 +154,7 @@ def invent_result() -> dict[str, Any]:
     """As measure_instances gives it; all figures are invented."""
 
     def by_instances(**figures: float) -> dict[str, Any]:
-        one = {"mean_ms": 3.0, **figures}
+        one = {"mean_ms": 3.0, "mean_factor": 0.5, **figures}
         return {each: {"open box": one, "black box": {**one, "mean_ms": 30.0}} for each in ("1", "2")}
 
     trace = {"at_s": [0.0, 1.0, 2.0], "ms": [1.0, 30.0, 2.0], "peak_ms": 30.0, "after_ms": 2.0}

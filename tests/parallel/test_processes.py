@@ -295,6 +295,17 @@ def test_every_message_comes_out_as_it_went_in() -> None:
     assert decode_messages(encode_messages(batch, SCHEMA), SCHEMA) == batch
 
 
+def test_an_end_right_behind_a_late_event_costs_nothing() -> None:
+    event = Event(EventName(5, 2, 9), {"sort": "a", "value": 1.5})
+    late = [Envelope(3, True, EventName(1, 0, 0), SendEvent(event, late=True))]
+    ended = [*late, Envelope(3, True, EventName(1, 0, 0), EndOfReplay())]
+    sizes = [len(encode_messages(MessageBatch(7, False, False, each), SCHEMA)) for each in (late, ended)]
+    assert sizes[0] == sizes[1]
+    for sent in (ended, ended + late, ended + ended, [*ended, ended[-1]]):
+        batch = MessageBatch(7, False, False, sent)
+        assert decode_messages(encode_messages(batch, SCHEMA), SCHEMA) == batch
+
+
 def test_every_reply_comes_out_as_it_went_in() -> None:
     match = Match((EventName(1, 2, 3), EventName(4, 5, 6)), ("x", 1.5))
     findings = [Finding(match), Finding(Match((EventName(7, 8, 9),)), retracted=True)]

@@ -43,8 +43,8 @@ def compare_without_speculation(extent: InstancesExtent, advance: Callable[[], o
 
 
 def compare_with_speculation(extent: InstancesExtent, advance: Callable[[], object]) -> Rows:
-    """Figures 7-5 and 7-6: nothing is late, so K is never known, and all is speculative.  The black box has few events
-    and small windows, as in the thesis."""
+    """Figures 7-5 and 7-6: nothing is late; K is what events of C are behind the next one of A or B.  The factor follows
+    the load.  The black box has few events and small windows, as in the thesis."""
     rows: Rows = {}
     small = make_in_order(extent.black_box, INTERVAL_NS)
     for instances in extent.instances:
@@ -95,6 +95,7 @@ def _describe(latencies: Latencies, warm: int) -> dict[str, Any]:
         "mean_ms": round(float(measured.mean()), 3),
         "p50_ms": round(float(p50), 3),
         "p99_ms": round(float(p99), 3),
+        "mean_factor": round(float(latencies.factors[warm:].mean()), 3),
         "refused_when_limited": latencies.ran.refused,
     }
 

@@ -40,6 +40,8 @@ def _table_by_instances(part: dict[str, Any], make: MakeTable) -> Table:
             if "events_per_s" in runs[0]:
                 table.add_row(name, f"{strategy}, events/s", *(f"{run['events_per_s']:,.0f}" for run in runs))
             table.add_row(name, f"{strategy}, ms", *(write_count(run["mean_ms"]) for run in runs))
+            if key == "speculates":
+                table.add_row(name, f"{strategy}, factor", *(f"{run['mean_factor']:.2f}" for run in runs))
         table.add_section()
     return table
 

@@ -64,13 +64,16 @@ def measure_sent_bytes(stream: Stream, wait_us: int, size: int, slide: int) -> d
 
 
 def _measure(stream: Stream, wait_us: int, size: int, slide: int) -> dict[str, Any]:
-    splitter, urgent = _SendingAgain(size, slide), list[Envelope]()
+    splitter, urgent = _SendingAgain(size, slide), [list[Envelope]() for _ in range(INSTANCES)]
     for arrival in release_all(stream, wait_us):
-        urgent += [envelope for _, envelope in splitter.receive(arrival)]
+        for to, envelope in splitter.receive(arrival):
+            urgent[to].append(envelope)
         while splitter.step() is not None:
             pass
-    ours, again = (
-        len(encode_messages(MessageBatch(0, False, False, sent), SCHEMA)) for sent in (urgent, splitter.again)
-    )
+    ours, again = sum(map(_count_bytes, urgent)), _count_bytes(splitter.again)
     told = {"recoveries": splitter.recoveries, "replay_bytes": ours, "again_bytes": again}
     return {**told, "share": round(ours / again, 4)}
+
+
+def _count_bytes(sent: list[Envelope]) -> int:
+    return len(encode_messages(MessageBatch(0, False, False, sent), SCHEMA))

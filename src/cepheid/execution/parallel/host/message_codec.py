@@ -4,7 +4,8 @@
 
 The schemas are known on both sides and do not travel.  Columns are written by buffers: Arrow loads pandas, if that is
 installed, to look at lists.  All envelopes of a batch have the floor of the first: a floor
-that is too low only keeps more.  Messages that belong together (black box) stand in a row and have one turn.
+that is too low only keeps more.  Messages that belong together (black box) stand in a row and have one turn.  The END
+right behind a late event, which is all that most instances are told of a replay, is a flag of the event.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ from cepheid.execution.parallel.messages import (
 
 KINDS = [SendEvent, OpenWindow, CloseWindow, Add, Delete, NotClosed, EndOfReplay, SaveState, Restore]
 _KIND_NUMBERS: dict[type, int] = {kind: number for number, kind in enumerate(KINDS)}
-_URGENT, _LATE, _SPECULATIVE, _TOGETHER = 1, 2, 4, 8
+_URGENT, _LATE, _SPECULATIVE, _TOGETHER, _ENDS = 1, 2, 4, 8, 16
 _NO_EVENT = EventName(0, 0, 0)
 _HEAD = Struct("<q??qqqqq")
 MESSAGES = pa.schema(
@@ -67,6 +68,9 @@ def encode_messages(batch: MessageBatch, schema: pa.Schema) -> bytes:
     data: list[Any] = []
     for envelope in batch.envelopes:
         message, flags = envelope.message, _URGENT if envelope.urgent else 0
+        if isinstance(message, EndOfReplay) and rows and rows[-1][2] & (_LATE | _ENDS) == _LATE:
+            rows[-1] = (*rows[-1][:2], rows[-1][2] | _ENDS, *rows[-1][3:])
+            continue
         together = message.messages if isinstance(message, Together) else None
         for each in (message,) if together is None else together:
             extra = _TOGETHER if together is not None else 0
@@ -115,7 +119,11 @@ def decode_messages(encoded: bytes, schema: pa.Schema) -> MessageBatch:
     envelopes: list[Envelope] = []
     told = list(zip(*(column.to_pylist() for column in messages.columns), strict=True))
     if not any(row[2] & _TOGETHER for row in told):
-        envelopes = [Envelope(row[1], bool(row[2] & _URGENT), floor, _make_message(row, data)) for row in told]
+        for row in told:
+            urgent = bool(row[2] & _URGENT)
+            envelopes.append(Envelope(row[1], urgent, floor, _make_message(row, data)))
+            if row[2] & _ENDS:
+                envelopes.append(Envelope(row[1], urgent, floor, EndOfReplay()))
         return MessageBatch(number, asks, boundary, envelopes)
     for (turn, flags), group in groupby(told, key=lambda row: (row[1], row[2] & (_URGENT | _TOGETHER))):
         parts = [_make_message(row, data) for row in group]
