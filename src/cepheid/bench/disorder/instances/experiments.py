@@ -43,8 +43,8 @@ def compare_without_speculation(extent: InstancesExtent, advance: Callable[[], o
 
 
 def compare_with_speculation(extent: InstancesExtent, advance: Callable[[], object]) -> Rows:
-    """Figures 7-5 and 7-6: nothing is late; K is what events of C are behind the next one of A or B.  The factor follows
-    the load.  The black box has few events and small windows, as in the thesis."""
+    """Figures 7-5 and 7-6: nothing is late, and K is how far events of C are behind the next one of A or B.  The factor
+    follows the load.  The black box has few events and small windows, as in the thesis."""
     rows: Rows = {}
     small = make_in_order(extent.black_box, INTERVAL_NS)
     for instances in extent.instances:
