@@ -20,10 +20,10 @@ def list_instances(part: dict[str, Any], make: MakeTable) -> Iterator[Table | st
     yield f"Operator instances: {counts[0]} to {counts[-1]} events (the thesis: {paper['events']:,}), {told}"
     yield _table_by_instances(part, make)
     yield _table_over_time(
-        "Latency over time by speculation: ms at the peak / once nothing is late", part["factors"], make
+        "Latency over time by speculation, ms: at the peak, and once nothing is late", part["factors"], make
     )
     yield _table_over_time(
-        "Latency over time by checkpoints: ms at the peak / once nothing is late", part["intervals"], make
+        "Latency over time by checkpoints, ms: at the peak, and once nothing is late", part["intervals"], make
     )
     small = f"windows of {extent['time_size']:,} every {extent['time_slide']:,}"
     yield f"over time: {extent['over_time']:,} events, {small}"
@@ -50,8 +50,9 @@ def _table_over_time(title: str, rows: dict[str, Any], make: MakeTable) -> Table
     names = list(next(iter(rows.values())))
     table = make(title, "instances", *names)
     for instances, runs in rows.items():
-        cells = [f"{write_count(runs[name]['peak_ms'])} / {write_count(runs[name]['after_ms'])}" for name in names]
-        table.add_row(instances, *cells)
+        for key, when in (("peak_ms", "peak"), ("after_ms", "after")):
+            table.add_row(f"{instances}, {when}", *(write_count(runs[name][key]) for name in names))
+        table.add_section()
     return table
 
 
