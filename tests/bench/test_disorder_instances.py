@@ -160,7 +160,7 @@ def invent_result() -> dict[str, Any]:
     trace = {"at_s": [0.0, 1.0, 2.0], "ms": [1.0, 30.0, 2.0], "peak_ms": 30.0, "after_ms": 2.0}
     factors = {each: dict.fromkeys(("in order, waits", "20%", "100%", "adaptive"), trace) for each in ("1", "2")}
     rate = {"events_per_s": 1000.0}
-    late = {"open box": rate, "black box": rate, "ratio": 1.0}
+    late = {"open box": rate, "black box": rate, "ratio": 1.0, "spread": [0.9, 1.1]}
     return {
         "events": {"1": 800, "2": 1100},
         "extent": {"size": 500, "slide": 100, "over_time": 1000, "time_size": 200, "time_slide": 40},

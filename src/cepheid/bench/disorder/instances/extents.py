@@ -20,7 +20,7 @@ class InstancesExtent:
     """instances: numbers of them.  size, slide: of windows, in events; rounds: windows that each instance gets behind
     the first window, while a rate is measured.  black_box: events of the black box when it speculates.  over_time:
     events of the experiments that follow latency over time; time_size, time_slide: their windows.  factors (None:
-    adaptive), intervals: of checkpoints.  ratio: events of the comparison where a tenth is late."""
+    adaptive), intervals: of checkpoints.  ratio: events of the comparison where a tenth is late; repeats: of it."""
 
     instances: tuple[int, ...]
     size: int
@@ -33,6 +33,7 @@ class InstancesExtent:
     factors: tuple[float | None, ...] = (0.8, 0.6, 0.4, 0.2, 0.0, None)
     intervals: tuple[int, ...] = (1, 5, 10, 50, 100, 5_000)
     ratio: int
+    repeats: int
 
 
 FULL = InstancesExtent(
@@ -45,6 +46,7 @@ FULL = InstancesExtent(
     time_size=1_000,
     time_slide=200,
     ratio=5_000,
+    repeats=3,
 )
 QUICK = InstancesExtent(
     instances=(1, 2),
@@ -58,4 +60,5 @@ QUICK = InstancesExtent(
     factors=(0.4, 0.0, None),
     intervals=(1, 50, 5_000),
     ratio=600,
+    repeats=1,
 )

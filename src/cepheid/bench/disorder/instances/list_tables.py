@@ -63,7 +63,8 @@ def _table_goals(part: dict[str, Any], make: MakeTable) -> Table:
         rates = " / ".join(f"{row[each]['events_per_s']:,.0f}" for each in ("open box", "black box"))
         what = f"open box / black box, a tenth late, {late['instances']} instances, {name}"
         asked = f">= {late['asked']:g}" if name == "without load" else ""
-        table.add_row(what, asked, f"{row['ratio']:g}: {rates} events/s")
+        spread = "-".join(f"{each:g}" for each in row["spread"])
+        table.add_row(what, asked, f"{row['ratio']:g} ({spread}): {rates} events/s")
     table.add_row("adaptive / full speculation, idle: median latency", f"<= {idle['asked']:g}", f"{idle['of_full']:g}")
     for instances, row in part["after_peak"].items():
         after = ", ".join(write_count(each) for each in row["after_ms"])
