@@ -6,6 +6,7 @@
     cep.open(text, **schemas)     a continuous query in this process
     cep.explain(text, **inputs)   what becomes of the query, step by step
     cep.pattern("a").then("b")    a pattern written in Python, in place of text
+    cep.ParallelWindows(...)      an operator of your own over windows, in several processes
     cep.Deploy(name=...), ...     what can be done to a running deployment, live or simulated
 
 Names are loaded when they are first used: a Spark worker that imports the kernel loads nothing else.  Type checkers
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
     from cepheid.lookups import Aggregate as Aggregate
     from cepheid.lookups import Database as Database
     from cepheid.lookups import Table as Table
+    from cepheid.parallel import ParallelWindows as ParallelWindows
     from cepheid.processing_time import Clock as Clock
     from cepheid.processing_time import ManualClock as ManualClock
     from cepheid.session import count_rejected as count_rejected
@@ -71,6 +73,7 @@ _HOMES = {
     "ManualClock": "cepheid.processing_time",
     "Function": "cepheid.user_functions",
     "Splitter": "cepheid.execution.split",
+    "ParallelWindows": "cepheid.parallel",
     "register_source": "cepheid.execution.sources.kinds",
     "register_sink": "cepheid.execution.sinks.kinds",
     "MergeSink": "cepheid.execution.sinks.merged_table",

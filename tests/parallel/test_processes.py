@@ -9,6 +9,7 @@ import select
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from random import Random
@@ -22,9 +23,9 @@ from cepheid.execution.parallel.checkpoints.every_events import EveryEvents
 from cepheid.execution.parallel.events import Arrival, Event
 from cepheid.execution.parallel.host import instance_link
 from cepheid.execution.parallel.host.message_codec import MessageBatch, decode_messages, encode_messages
-from cepheid.execution.parallel.host.parallel_windows import ParallelWindows
 from cepheid.execution.parallel.host.reply_codec import Reply, decode_reply, encode_reply
 from cepheid.execution.parallel.host.shared_ring import SharedRing, frame_record
+from cepheid.execution.parallel.host.windows_in_processes import WindowsInProcesses
 from cepheid.execution.parallel.messages import (
     Add,
     CloseWindow,
@@ -69,7 +70,7 @@ def draw_events(count: int, late: int, seed: int = 7) -> list[Event]:
     return [event for _, event in sorted(events, key=lambda each: each[0])]
 
 
-def run(windows: ParallelWindows, events: list[Event], late: int, cut: int = 20, in_step: bool = False) -> list:
+def run(windows: WindowsInProcesses, events: list[Event], late: int, cut: int = 20, in_step: bool = False) -> list:
     """in_step: whatever comes late finds that all before it is done."""
     arrivals = list(feed_all(Feeder(lambda: 0, late + 1), events))
     changes = []
@@ -93,7 +94,7 @@ def _nothing_stays_behind() -> Iterator[None]:
 @pytest.mark.parametrize("predicate", [CountPredicate(20, 7), TimePredicate(25, 10)])
 def test_processes_give_the_answer_of_the_sorted_events(strategy: str, predicate: Predicate) -> None:
     events = draw_events(300, 12)
-    with ParallelWindows(predicate, WholeWindow(), SCHEMA, instances=2, strategy=strategy) as windows:
+    with WindowsInProcesses(predicate, WholeWindow(), SCHEMA, instances=2, strategy=strategy) as windows:
         changes = run(windows, events, 12, cut=5, in_step=True)
         assert windows.splitter.recoveries > 3
         assert sum(link.recoveries for link in windows.links) > 3
@@ -103,7 +104,7 @@ def test_processes_give_the_answer_of_the_sorted_events(strategy: str, predicate
 
 def test_sequences_are_found_in_processes() -> None:
     events, operator = draw_events(400, 20), SequenceOperator("abc", read_sort)
-    with ParallelWindows(CountPredicate(100, 20), operator, SCHEMA, instances=2) as windows:
+    with WindowsInProcesses(CountPredicate(100, 20), operator, SCHEMA, instances=2) as windows:
         changes = run(windows, events, 20)
     found = net(changes)
     assert len(found) > 50
@@ -112,7 +113,7 @@ def test_sequences_are_found_in_processes() -> None:
 
 def test_rings_far_smaller_than_what_travels_hold_back_and_lose_nothing() -> None:
     events = draw_events(300, 12)
-    with ParallelWindows(CountPredicate(20, 7), WholeWindow(), SCHEMA, instances=2, ring_bytes=256) as windows:
+    with WindowsInProcesses(CountPredicate(20, 7), WholeWindow(), SCHEMA, instances=2, ring_bytes=256) as windows:
         changes = run(windows, events, 12)
     assert net(changes) == find_matches(events, CountPredicate(20, 7), WholeWindow())
 
@@ -121,7 +122,7 @@ def test_an_instance_that_dies_goes_on_from_its_checkpoint(tmp_path: Path, monke
     monkeypatch.setattr(instance_link, "LOG_BYTES", 1_000)  # so that there are checkpoints
     events = draw_events(300, 12)
     operator = DyingOnce(str(tmp_path / "died"), 222)
-    with ParallelWindows(CountPredicate(20, 7), operator, SCHEMA, instances=2) as windows:
+    with WindowsInProcesses(CountPredicate(20, 7), operator, SCHEMA, instances=2) as windows:
         changes = run(windows, events, 12, in_step=True)
         assert sorted(link.lives for link in windows.links) in ([1, 2], [2, 2])
         assert all(link._checkpoint[0] > 0 for link in windows.links)
@@ -131,7 +132,7 @@ def test_an_instance_that_dies_goes_on_from_its_checkpoint(tmp_path: Path, monke
 def test_an_instance_that_is_killed_from_outside_goes_on() -> None:
     events = draw_events(300, 12)
     arrivals = list(feed_all(Feeder(lambda: 0, 13), events))
-    with ParallelWindows(CountPredicate(20, 7), WholeWindow(), SCHEMA, instances=2) as windows:
+    with WindowsInProcesses(CountPredicate(20, 7), WholeWindow(), SCHEMA, instances=2) as windows:
         changes = windows.push(arrivals[:150]) + windows.drain()
         killed = windows.links[1].process_id
         assert killed is not None
@@ -147,7 +148,7 @@ def test_whoever_is_killed_whenever_the_answer_stays(strategy: str, seed: int, m
     monkeypatch.setattr(instance_link, "LOG_BYTES", 2_000)
     random, events, changes = Random(seed), draw_events(200, 12), []
     arrivals = list(feed_all(Feeder(lambda: 0, 13), events))
-    with ParallelWindows(CountPredicate(20, 7), WholeWindow(), SCHEMA, instances=2, strategy=strategy) as windows:
+    with WindowsInProcesses(CountPredicate(20, 7), WholeWindow(), SCHEMA, instances=2, strategy=strategy) as windows:
         for start in range(0, len(arrivals), 20):
             changes += windows.push(arrivals[start : start + 20])
             if start % 60 == 0:
@@ -161,14 +162,14 @@ def test_whoever_is_killed_whenever_the_answer_stays(strategy: str, seed: int, m
 
 
 def test_an_instance_that_always_dies_is_told() -> None:
-    with ParallelWindows(CountPredicate(20, 7), DyingAlways(), SCHEMA, instances=1) as windows:
+    with WindowsInProcesses(CountPredicate(20, 7), DyingAlways(), SCHEMA, instances=1) as windows:
         with pytest.raises(RunFailed, match="died 3 times") as told:
             run(windows, draw_events(100, 0), 0)
         assert told.value.hint
 
 
 def test_an_operator_that_raises_is_told_with_its_words() -> None:
-    with ParallelWindows(CountPredicate(20, 7), Failing(), SCHEMA, instances=2) as windows:
+    with WindowsInProcesses(CountPredicate(20, 7), Failing(), SCHEMA, instances=2) as windows:
         with pytest.raises(RunFailed, match="ZeroDivisionError: fifty") as told:
             run(windows, draw_events(100, 0), 0)
         assert told.value.code == "run-failed"
@@ -178,19 +179,30 @@ def test_an_operator_that_raises_is_told_with_its_words() -> None:
 
 
 def test_an_operator_that_cannot_arrive_is_told() -> None:
-    windows = ParallelWindows(CountPredicate(20, 7), Unwelcome(), SCHEMA, instances=1)
+    windows = WindowsInProcesses(CountPredicate(20, 7), Unwelcome(), SCHEMA, instances=1)
     with windows, pytest.raises(RunFailed, match="not here"):
         run(windows, draw_events(100, 0), 0)
 
 
 def test_an_operator_that_cannot_travel_is_refused() -> None:
+    lock = threading.Lock()
     with pytest.raises(InvalidInput, match="cannot be sent"):
-        ParallelWindows(CountPredicate(20, 7), SequenceOperator("ab", lambda event: event.data), SCHEMA)
+        WindowsInProcesses(CountPredicate(20, 7), SequenceOperator("ab", lambda event: (lock, event)), SCHEMA)
+
+
+def test_an_operator_travels_by_its_code() -> None:
+    events, sort = draw_events(200, 0), "sort"
+    operator = SequenceOperator("abc", lambda event: event.data[sort])
+    with WindowsInProcesses(CountPredicate(20, 7), operator, SCHEMA, instances=2) as windows:
+        changes = run(windows, events, 0)
+        assert all(busy > 0 for busy in windows.busy_s)
+        assert windows.is_handled(windows.tell_sent())
+    assert net(changes) == find_matches(events, CountPredicate(20, 7), operator)
 
 
 def test_an_unknown_strategy_is_refused() -> None:
     with pytest.raises(InvalidInput, match="grey box"):
-        ParallelWindows(CountPredicate(20, 7), WholeWindow(), SCHEMA, strategy="grey box")
+        WindowsInProcesses(CountPredicate(20, 7), WholeWindow(), SCHEMA, strategy="grey box")
 
 
 class SendingAgain(Splitter):
@@ -232,7 +244,7 @@ import os, signal, sys
 sys.path.append(sys.argv[1])
 if __name__ == "__main__":
     import test_processes as here
-    windows = here.ParallelWindows(here.CountPredicate(20, 7), here.WholeWindow(), here.SCHEMA, instances=1)
+    windows = here.WindowsInProcesses(here.CountPredicate(20, 7), here.WholeWindow(), here.SCHEMA, instances=1)
     here.run(windows, here.draw_events(50, 0), 0)
     print(windows.links[0].process_id, flush=True)
     if sys.argv[2] == "killed":
@@ -260,7 +272,7 @@ def test_processes_end_with_an_application_that_does_not_close(way: str, tmp_pat
 def test_data_that_does_not_fit_the_schema_is_refused() -> None:
     arrival = Arrival(Event(EventName(1, 0, 0), {"value": "much"}), 1, 0)
     with (
-        ParallelWindows(CountPredicate(20, 7), WholeWindow(), SCHEMA, instances=1) as windows,
+        WindowsInProcesses(CountPredicate(20, 7), WholeWindow(), SCHEMA, instances=1) as windows,
         pytest.raises(InvalidInput, match="does not fit"),
     ):
         windows.push([arrival])
@@ -283,12 +295,23 @@ def test_every_message_comes_out_as_it_went_in() -> None:
     assert decode_messages(encode_messages(batch, SCHEMA), SCHEMA) == batch
 
 
+def test_an_end_right_behind_a_late_event_costs_nothing() -> None:
+    event = Event(EventName(5, 2, 9), {"sort": "a", "value": 1.5})
+    late = [Envelope(3, True, EventName(1, 0, 0), SendEvent(event, late=True))]
+    ended = [*late, Envelope(3, True, EventName(1, 0, 0), EndOfReplay())]
+    sizes = [len(encode_messages(MessageBatch(7, False, False, each), SCHEMA)) for each in (late, ended)]
+    assert sizes[0] == sizes[1]
+    for sent in (ended, ended + late, ended + ended, [*ended, ended[-1]]):
+        batch = MessageBatch(7, False, False, sent)
+        assert decode_messages(encode_messages(batch, SCHEMA), SCHEMA) == batch
+
+
 def test_every_reply_comes_out_as_it_went_in() -> None:
     match = Match((EventName(1, 2, 3), EventName(4, 5, 6)), ("x", 1.5))
     findings = [Finding(match), Finding(Match((EventName(7, 8, 9),)), retracted=True)]
     for reply in (
         Reply(3, 40, 1, findings, [StateSaved(4)], b"state"),
-        Reply(3, 40, 1, [], []),
+        Reply(3, 40, 1, [], [], busy_s=0.5),
     ):
         assert decode_reply(encode_reply(reply)) == reply
 

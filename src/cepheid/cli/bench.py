@@ -166,7 +166,8 @@ def prediction(
 def disorder(
     quick: Annotated[bool, typer.Option("--quick", help="Less of everything: within a minute")] = False,
     part: Annotated[
-        list[str] | None, typer.Option(help="Only this part: waiting, speculation, late, throughput or engines")
+        list[str] | None,
+        typer.Option(help="Only this part: waiting, speculation, late, throughput, engines or instances"),
     ] = None,
     pictures: Annotated[Path | None, typer.Option(help="A folder for pictures")] = None,
     as_json: AsJson = False,

@@ -41,14 +41,17 @@ class Released:
 
 
 class ConsistencyManager:
-    """clock_sources: which define the clock.  wait: the rule for K.  until_known: is every event speculative until
+    """clock_sources: which define the clock, None: all do (then give a rule: Equation 3.2 looks at what comes between
+    clock events).  wait: the rule for K.  until_known: is every event speculative until
     something was late, so that K is known?  Else what comes first leaves deterministically, by a K of 0."""
 
-    def __init__(self, clock_sources: Collection[int], wait: Wait | None = None, *, until_known: bool = False) -> None:
+    def __init__(
+        self, clock_sources: Collection[int] | None, wait: Wait | None = None, *, until_known: bool = False
+    ) -> None:
         self.speculation = 1.0  # the factor alpha: set from the load before a clock event (speculation.py)
         self.clock = BEGINNING
         self.k_us = 0
-        self._clock_sources = frozenset(clock_sources)
+        self._clock_sources = None if clock_sources is None else frozenset(clock_sources)
         self._wait = wait
         self._until_known = until_known
         self._delay_us = 0.0  # how long events are really held: alpha times K
@@ -59,7 +62,7 @@ class ConsistencyManager:
         """One more event has arrived; those that leave now."""
         insort(self._buffer, event)
         self._since.append(event)
-        if event.source in self._clock_sources:
+        if self._clock_sources is None or event.source in self._clock_sources:
             self.clock = max(self.clock, event.time)
             self._update_k(event.time)
             self._since.clear()

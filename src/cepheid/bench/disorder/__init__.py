@@ -9,4 +9,5 @@ speculation.py   latency against corrections
 late_cost.py     what a late event costs beside one in order
 throughput.py    what it costs to be able to correct, where nothing is late
 engines.py       what several processes are worth
+instances/       operator instances as the thesis measures them: rates, latencies, over time
 """

@@ -9,6 +9,8 @@ from typing import Any
 
 from cepheid.bench.disorder import engines, late_cost, speculation, throughput, waiting
 from cepheid.bench.disorder.engines import measure_engines
+from cepheid.bench.disorder.instances import extents, measure_instances
+from cepheid.bench.disorder.instances.extents import InstancesExtent
 from cepheid.bench.disorder.late_cost import measure_late_cost
 from cepheid.bench.disorder.speculation import measure_speculation
 from cepheid.bench.disorder.throughput import measure_throughput
@@ -16,14 +18,15 @@ from cepheid.bench.disorder.waiting import measure_waiting
 from cepheid.bench.machine import describe_machine, keep_memory
 from cepheid.bench.one_core import one_core
 
-PARTS = ("waiting", "speculation", "late", "throughput", "engines")
-ON_ALL_CORES = ("engines",)
+PARTS = ("waiting", "speculation", "late", "throughput", "engines", "instances")
+ON_ALL_CORES = ("engines", "instances")
 SEED = 1  # of every scenario, and of all values
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Extent:
-    """waiting, speculation, throughput, engines: events of a stream.  kept: how many events there are when one comes
+    """waiting, speculation, throughput, engines: events of a stream.  instances: of the experiments with operator
+    instances.  kept: how many events there are when one comes
     late."""
 
     waiting: int
@@ -32,6 +35,7 @@ class Extent:
     kept: Sequence[int]
     throughput: int
     engines: int
+    instances: InstancesExtent
     repeats: int
 
 
@@ -42,6 +46,7 @@ FULL = Extent(
     kept=late_cost.KEPT,
     throughput=5_000_000,
     engines=1_000_000,
+    instances=extents.FULL,
     repeats=15,
 )
 QUICK = Extent(
@@ -51,6 +56,7 @@ QUICK = Extent(
     kept=late_cost.KEPT[:2],
     throughput=500_000,
     engines=300_000,
+    instances=extents.QUICK,
     repeats=5,
 )
 
@@ -63,6 +69,7 @@ def count_steps(part: str, extent: Extent) -> int:
         "late": len(late_cost.QUERIES) * len(extent.kept),
         "throughput": len(throughput.QUERIES),
         "engines": len(engines.QUERIES),
+        "instances": measure_instances.count_steps(extent.instances),
     }[part]
 
 
@@ -94,4 +101,6 @@ def _measure(part: str, extent: Extent, advance: Callable[[], object]) -> dict[s
             return measure_throughput(extent.throughput, min(3, extent.repeats), advance)
         case "engines":
             return measure_engines(extent.engines, min(3, extent.repeats), advance)
+        case "instances":
+            return measure_instances.measure_instances(extent.instances, advance)
     raise AssertionError(f"{part} is a part of this benchmark")

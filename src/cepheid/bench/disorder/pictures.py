@@ -2,6 +2,7 @@
 
 speculation.png    latency over corrections, for each query
 late_cost.png      how many times an event in order a late one costs, over the events that are kept; and both alone
+instances_*.png    operator instances by their number and over time, in the form of the thesis' Figures 7-3 to 7-17
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import math
 from pathlib import Path
 from typing import Any
 
+from cepheid.bench.disorder.instances.draw_figures import draw_instances
 from cepheid.simulation.report.chart_layout import lay_out_chart
 from cepheid.simulation.report.charts import ChartLine, LineChart
 from cepheid.simulation.report.png import draw_png
@@ -41,7 +43,13 @@ def draw_pictures(result: dict[str, Any], folder: Path) -> list[Path]:
         ]
         told = f"events that wait for nothing and may all be corrected; {about}"
         drawn.append(_draw("What an event costs that comes late", told, [ratios, alone], folder / "late_cost.png"))
+    if "instances" in result:
+        drawn += draw_instances(result["instances"], about_machine(result), folder)
     return drawn
+
+
+def about_machine(result: dict[str, Any]) -> str:
+    return f"{result['cores']} cores; commit {result['commit']}, seed {result['seed']}"
 
 
 def _draw(title: str, told: str, rows: list[list[LineChart]], path: Path) -> Path:

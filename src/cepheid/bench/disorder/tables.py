@@ -7,6 +7,7 @@ from typing import Any
 
 from rich.table import Table
 
+from cepheid.bench.disorder.instances.list_tables import list_instances
 from cepheid.simulation.report.quantities import write_count
 
 
@@ -23,6 +24,8 @@ def list_tables(result: dict[str, Any]) -> Iterator[Table | str]:
         yield _table_throughput(result["throughput"])
     if "engines" in result:
         yield _table_engines(result["engines"])
+    if "instances" in result:
+        yield from list_instances(result["instances"], _make)
 
 
 def _list_waiting(part: dict[str, Any]) -> Iterator[Table | str]:
@@ -100,7 +103,7 @@ def _make(title: str, first: str, *others: str) -> Table:
     table = Table(title=title, title_justify="left", title_style="bold")
     table.add_column(first, no_wrap=False, overflow="fold")
     for name in others:
-        table.add_column(name, justify="left" if name == "setting" else "right")
+        table.add_column(name, justify="left" if name in ("setting", "strategy") else "right")
     return table
 
 

@@ -89,8 +89,9 @@ class AssignedWindows:
         return [self._windows[number] for _, number in _between(self._ends, after, last)]
 
     def next_end(self, position: EventName) -> EventName | None:
-        place = bisect_right(self._ends, (position, _HIGHEST))
-        return self._ends[place][0] if place < len(self._ends) else None
+        if not self._ends or self._ends[-1][0] <= position:
+            return None
+        return self._ends[bisect_right(self._ends, (position, _HIGHEST))][0]
 
     def copy(self) -> AssignedWindows:
         other = AssignedWindows()
@@ -111,4 +112,6 @@ _HIGHEST = 2**62
 
 
 def _between(places: list[tuple[EventName, int]], after: EventName, last: EventName) -> list[tuple[EventName, int]]:
+    if not places or places[-1][0] <= after:  # as a rule: windows start and end seldom
+        return []
     return places[bisect_right(places, (after, _HIGHEST)) : bisect_right(places, (last, _HIGHEST))]

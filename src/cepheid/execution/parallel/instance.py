@@ -29,6 +29,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+import cloudpickle
+
 from cepheid.disorder.consistency_manager import EventName
 from cepheid.execution.parallel.assigned_windows import AssignedWindow, AssignedWindows, Step
 from cepheid.execution.parallel.checkpoints.checkpoint_model import CheckpointModel, Progress
@@ -207,8 +209,8 @@ class OperatorInstance:
         return len(self._urgent) + len(self._normal)
 
     def _find_next(self) -> EventName | None:
-        known = [self.events.next_after(self.position), self.windows.next_end(self.position)]
-        upcoming = min((each for each in known if each is not None), default=None)
+        event, end = self.events.next_after(self.position), self.windows.next_end(self.position)
+        upcoming = end if event is None or (end is not None and end < event) else event
         if upcoming is None or not self._normal:
             return upcoming
         waiting = _find_place(self._normal[0].message)
@@ -276,7 +278,8 @@ class OperatorInstance:
 
     def write_state(self) -> bytes:
         """All that it knows, for another process to go on with."""
-        return pickle.dumps({name: getattr(self, name) for name in self.KEPT}, protocol=5)
+        written: bytes = cloudpickle.dumps({name: getattr(self, name) for name in self.KEPT}, protocol=5)
+        return written  # what an operator remembers may be of a class that only its code tells
 
     def read_state(self, written: bytes) -> None:
         for name, value in pickle.loads(written).items():

@@ -42,6 +42,13 @@ class SavedStates(Generic[State]):
         self._positions.append(position)
         self._states.append(state)
 
+    def find_before(self, position: EventName) -> EventName:
+        """Where the newest state without this event stands."""
+        place = bisect_left(self._positions, position)
+        if not place:
+            raise AssertionError(f"no state before {position} is kept")
+        return self._positions[place - 1]
+
     def go_back_before(self, position: EventName) -> tuple[EventName, State]:
         """The newest state without this event; those that have it are dropped."""
         place = bisect_left(self._positions, position)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Any, ClassVar
 
 from cepheid.disorder.consistency_manager import EventName
@@ -69,7 +70,7 @@ class BlackBoxInstance(OperatorInstance):
 
     def _save(self, message: SaveState) -> None:
         number = message.number
-        for old in [each for each in self._saved_at if each < message.oldest]:
+        for old in list(takewhile(lambda each: each < message.oldest, self._saved_at)):  # numbers grow
             del self._saved_at[old]
             self._whole.pop(old, None)
         self._saved_at[number] = self.position
@@ -100,4 +101,5 @@ class BlackBoxInstance(OperatorInstance):
     def _forget(self, envelope: Envelope) -> None:
         """What is processed is not needed: states have copies of their own."""
         self.events.drop_through(self.position)
-        self.windows.drop_ended(min(envelope.floor, self.position, *self._saved_at.values()))
+        oldest = next(iter(self._saved_at.values()), self.position)  # places grow with the numbers of states
+        self.windows.drop_ended(min(envelope.floor, self.position, oldest))

@@ -5,10 +5,12 @@
     late event ─▶ all: go back to the state before it ─▶ every event since, once more, in full
 
 The optimisations that the thesis grants it are in here: instances are asked before the splitter saves its own state
-(4.4), and states may stay where they are, so that only their number travels (5.5).  It has no place for a late event in
-a queue, and after a deterministic event no state to go back to: an event that is late then cannot be put right (4.5,
-Figure 4-2).  The thesis lets it through in the wrong order; here it is refused, as one that is too late for ours is.
-The same holds for what a speculation factor that rises has held back.
+(4.4), and states may stay where they are, so that only their number travels (5.5).  And one that it does not mention:
+where all is speculative, states are dropped that nothing can go back to any more, by K and clock as ours are.
+
+It has no place for a late event in a queue, and after a deterministic event no state to go back to: an event that is
+late then cannot be put right (4.5, Figure 4-2).  The thesis lets it through in the wrong order; here it is refused, as
+one that is too late for ours is.  The same holds for what a speculation factor that rises has held back.
 """
 
 from __future__ import annotations
@@ -57,7 +59,7 @@ class BlackBoxSplitter(Splitting):
         self._arrivals: deque[Arrival] = deque()
         self._awaited: set[int] = set()  # instances that have not answered yet
         self._next_state = 0
-        self._clock, self._slack = BEGINNING, 0
+        self._clock, self._slack, self._stable = BEGINNING, 0, BEGINNING
 
     def receive(self, arrival: Arrival) -> list[Sending]:
         self._arrivals.append(arrival)
@@ -121,6 +123,8 @@ class BlackBoxSplitter(Splitting):
     def _take_arrival(self, arrival: Arrival) -> EventName | None:
         """Who comes next; None: the event is late."""
         event = arrival.event
+        if arrival.clock > self._clock > BEGINNING:  # all of the old clock is here: see splitter.py
+            self._stable = max(self._stable, self._clock - self._slack)
         if arrival.clock >= self._clock:
             self._clock, self._slack = arrival.clock, arrival.slack
         self.refuse_twice(event)
@@ -135,6 +139,7 @@ class BlackBoxSplitter(Splitting):
         return None
 
     def _save(self) -> None:
+        self._drop_settled()
         oldest = self._system_states[0].number if self._system_states else self._next_state
         for instance in range(len(self.loads)):
             self.send(instance, SaveState(self._next_state, oldest))
@@ -142,6 +147,15 @@ class BlackBoxSplitter(Splitting):
         saved = SystemState(self._next_state, self.position, self.state.clone(), self._next_window)
         self._system_states.append(saved)
         self._next_state += 1
+
+    def _drop_settled(self) -> None:
+        """Keep the newest state that no event can come before, and those behind it."""
+        states, stable = self._system_states, EventName(self._stable, -1, -1)
+        settled = next((place for place, state in enumerate(states) if state.position > stable), len(states)) - 1
+        if settled > 0:
+            del states[:settled]
+            for each in self.events.drop_through(states[0].position):
+                self.has_event.pop(each, None)
 
     def _go_back_before(self, event: EventName) -> None:
         self.recoveries += 1

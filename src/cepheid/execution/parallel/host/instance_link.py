@@ -52,12 +52,14 @@ class LoggedBatch:
 
 
 class InstanceLink:
-    """heard: the last batch that was answered.  bytes_sent, bytes_heard: through the rings.  lives: its processes."""
+    """heard: the last batch that was answered.  bytes_sent, bytes_heard: through the rings.  lives: its processes.
+    busy_s: for how long it has worked.  is_ready: has a process said anything?"""
 
     def __init__(self, number: int, setup: LinkSetup) -> None:
         self._number, self._setup = number, setup
         self.heard = self.queued = -1
         self.bytes_sent = self.bytes_heard = self.lives = self.recoveries = 0
+        self.busy_s, self.is_ready = 0.0, False
         self._log: deque[LoggedBatch] = deque()
         self._log_bytes = 0
         self._asked = False
@@ -74,6 +76,7 @@ class InstanceLink:
         self._log_bytes += len(batch.encoded)
         self.queued = batch.number
         self._frame(set_flags(batch.encoded, asks, False) if asks else batch.encoded)
+        self._write_out()
 
     def pump(self) -> list[Reply]:
         """Send what there is room for; the answers that are there."""
@@ -87,9 +90,11 @@ class InstanceLink:
             if reply.failure is not None:
                 where = f"the operator failed in instance {self._number}: {reply.failure.sentence}"
                 raise RunFailed(f"{where}\n{reply.failure.trace}", hint=reply.failure.hint)
+            self.is_ready = True
             self._learn(reply)
             if reply.through > self.heard:
                 self.heard, self._lives_here = reply.through, 0
+                self.busy_s += reply.busy_s
                 replies.append(reply)
         return replies
 
@@ -125,7 +130,8 @@ class InstanceLink:
 
     def find_heard(self) -> LoggedBatch | None:
         """The last batch that was answered; None: it is not in the log any more."""
-        return next((batch for batch in self._log if batch.number == self.heard), None)
+        place = self.heard - self._log[0].number if self._log else -1  # numbers grow by one
+        return self._log[place] if place >= 0 else None
 
     # --- the life of the process -------------------------------------------------------------------------
     def _start(self) -> None:

@@ -71,6 +71,8 @@ class _Process:
         except Exception as problem:  # noqa: BLE001 (as in _answer)
             self._write(encode_reply(Reply(-1, 0, 0, [], [], failure=_describe(problem))))
             return
+        if not self._write(encode_reply(Reply(-1, 0, 0, [], []))):  # it is there
+            return
         while not self._is_over:
             batches = self._read_batches()
             if not batches:
@@ -89,7 +91,7 @@ class _Process:
 
     def _answer(self, batches: list[MessageBatch]) -> Reply:
         instance, through = self._instance, batches[-1].number
-        before, findings = instance.handled, list[Finding]()
+        before, findings, began = instance.handled, list[Finding](), time.perf_counter()
         try:
             for batch in batches:
                 for envelope in batch.envelopes:
@@ -101,7 +103,9 @@ class _Process:
         except Exception as problem:  # noqa: BLE001 (whatever the operator of a user raises is told in the application)
             return Reply(through, 0, 0, [], [], failure=_describe(problem))
         handled = instance.handled - before
-        return Reply(through, handled, instance.recoveries, findings, instance.take_replies(), checkpoint)
+        busy_s = time.perf_counter() - began
+        answers = instance.take_replies()
+        return Reply(through, handled, instance.recoveries, findings, answers, checkpoint, busy_s=busy_s)
 
     def _read_batches(self) -> list[MessageBatch]:
         """At least one; none: it is over."""

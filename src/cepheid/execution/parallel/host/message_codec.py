@@ -2,8 +2,10 @@
 
     number, flags, floor │ lengths │ messages: kind, turn, flags, window, time, source, number │ rows of events
 
-The schemas are known on both sides and do not travel.  All envelopes of a batch have the floor of the first: a floor
-that is too low only keeps more.  Messages that belong together (black box) stand in a row and have one turn.
+The schemas are known on both sides and do not travel.  Columns are written by buffers: Arrow loads pandas, if that is
+installed, to look at lists.  All envelopes of a batch have the floor of the first: a floor
+that is too low only keeps more.  Messages that belong together (black box) stand in a row and have one turn.  The END
+right behind a late event, which is all that most instances are told of a replay, is a flag of the event.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ from itertools import groupby
 from struct import Struct
 from typing import Any, NamedTuple
 
+import numpy as np
 import pyarrow as pa
 
 from cepheid.disorder.consistency_manager import EventName
@@ -33,7 +36,7 @@ from cepheid.execution.parallel.messages import (
 
 KINDS = [SendEvent, OpenWindow, CloseWindow, Add, Delete, NotClosed, EndOfReplay, SaveState, Restore]
 _KIND_NUMBERS: dict[type, int] = {kind: number for number, kind in enumerate(KINDS)}
-_URGENT, _LATE, _SPECULATIVE, _TOGETHER = 1, 2, 4, 8
+_URGENT, _LATE, _SPECULATIVE, _TOGETHER, _ENDS = 1, 2, 4, 8, 16
 _NO_EVENT = EventName(0, 0, 0)
 _HEAD = Struct("<q??qqqqq")
 MESSAGES = pa.schema(
@@ -65,6 +68,9 @@ def encode_messages(batch: MessageBatch, schema: pa.Schema) -> bytes:
     data: list[Any] = []
     for envelope in batch.envelopes:
         message, flags = envelope.message, _URGENT if envelope.urgent else 0
+        if isinstance(message, EndOfReplay) and rows and rows[-1][2] & (_LATE | _ENDS) == _LATE:
+            rows[-1] = (*rows[-1][:2], rows[-1][2] | _ENDS, *rows[-1][3:])
+            continue
         together = message.messages if isinstance(message, Together) else None
         for each in (message,) if together is None else together:
             extra = _TOGETHER if together is not None else 0
@@ -73,13 +79,20 @@ def encode_messages(batch: MessageBatch, schema: pa.Schema) -> bytes:
                 extra |= (_LATE if each.late else 0) | (_SPECULATIVE if each.is_speculative else 0)
             window, event = _read_message(each)
             rows.append((_KIND_NUMBERS[type(each)], envelope.turn, flags | extra, window, *event))
-    columns = zip(*rows, strict=True) if rows else [()] * len(MESSAGES)
-    arrays = [pa.array(column, field.type) for column, field in zip(columns, MESSAGES, strict=True)]
-    messages = pa.RecordBatch.from_arrays(arrays, schema=MESSAGES).serialize()
+    messages = _write_numbers(rows).serialize()
     events = _write_rows(data, schema).serialize() if data else b""
     floor = batch.envelopes[0].floor if batch.envelopes else _NO_EVENT
     head = _HEAD.pack(batch.number, batch.asks_checkpoint, batch.is_boundary, *floor, len(messages), len(events))
     return b"".join((head, messages, events))
+
+
+def _write_numbers(rows: list[tuple[int, ...]]) -> pa.RecordBatch:
+    numbers = np.array(rows, dtype=np.int64).reshape(-1, len(MESSAGES))
+    arrays = []
+    for place, field in enumerate(MESSAGES):
+        column = np.ascontiguousarray(numbers[:, place], dtype=field.type.to_pandas_dtype())
+        arrays.append(pa.Array.from_buffers(field.type, len(rows), [None, pa.py_buffer(column)]))
+    return pa.RecordBatch.from_arrays(arrays, schema=MESSAGES)
 
 
 def _write_rows(data: list[Any], schema: pa.Schema) -> pa.RecordBatch:
@@ -104,7 +117,14 @@ def decode_messages(encoded: bytes, schema: pa.Schema) -> MessageBatch:
     rows = whole.slice(_HEAD.size + size, events_size)
     data = iter(pa.ipc.read_record_batch(rows, schema).to_pylist() if events_size else ())
     envelopes: list[Envelope] = []
-    told = zip(*(column.to_pylist() for column in messages.columns), strict=True)
+    told = list(zip(*(column.to_pylist() for column in messages.columns), strict=True))
+    if not any(row[2] & _TOGETHER for row in told):
+        for row in told:
+            urgent = bool(row[2] & _URGENT)
+            envelopes.append(Envelope(row[1], urgent, floor, _make_message(row, data)))
+            if row[2] & _ENDS:
+                envelopes.append(Envelope(row[1], urgent, floor, EndOfReplay()))
+        return MessageBatch(number, asks, boundary, envelopes)
     for (turn, flags), group in groupby(told, key=lambda row: (row[1], row[2] & (_URGENT | _TOGETHER))):
         parts = [_make_message(row, data) for row in group]
         urgent = bool(flags & _URGENT)

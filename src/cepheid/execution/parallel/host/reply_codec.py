@@ -2,7 +2,8 @@
 
     head: a small pickle │ findings: an Arrow record batch of retracted, events │ state
 
-An event of a match is three numbers; the values of all matches of a batch go in the head.
+An event of a match is three numbers; the values of all matches of a batch go in the head.  Columns are written by
+buffers: Arrow loads pandas, if that is installed, to look at lists, and each process of an instance would have to.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from cepheid.execution.parallel.messages import Finding, Match
 
 FINDINGS = pa.schema([("retracted", pa.bool_()), ("events", pa.list_(pa.int64()))])
 _SIZE = 8
+_NUMBERS = 3  # of an event's name
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +35,7 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """through: the number of the last batch that was handled.  handled: so many messages."""
+    """through: the number of the last batch that was handled.  handled: so many messages.  busy_s: so long it took."""
 
     through: int
     handled: int
@@ -42,6 +44,7 @@ class Reply:
     answers: list[Any]
     checkpoint: bytes | None = None
     failure: Failure | None = None
+    busy_s: float = 0.0
 
 
 def encode_reply(reply: Reply) -> bytes:
@@ -52,6 +55,7 @@ def encode_reply(reply: Reply) -> bytes:
         reply.recoveries,
         reply.answers,
         reply.failure,
+        reply.busy_s,
         None if all(value is None for value in values) else values,
         len(reply.checkpoint) if reply.checkpoint is not None else None,
     )
@@ -62,27 +66,32 @@ def encode_reply(reply: Reply) -> bytes:
 
 
 def _write_findings(all_findings: list[Finding]) -> pa.Buffer:
-    retracted = [finding.retracted for finding in all_findings]
-    events = [[number for event in finding.match.events for number in event] for finding in all_findings]
-    arrays = [pa.array(retracted, pa.bool_()), pa.array(events, FINDINGS.field("events").type)]
+    retracted = np.packbits([finding.retracted for finding in all_findings], bitorder="little")
+    numbers = np.array([event for finding in all_findings for event in finding.match.events], dtype=np.int64)
+    ends = np.cumsum([0, *(_NUMBERS * len(finding.match.events) for finding in all_findings)], dtype=np.int32)
+    events = pa.Array.from_buffers(pa.int64(), numbers.size, [None, pa.py_buffer(numbers)])
+    arrays = [
+        pa.Array.from_buffers(pa.bool_(), len(all_findings), [None, pa.py_buffer(retracted)]),
+        pa.ListArray.from_arrays(pa.Array.from_buffers(pa.int32(), len(ends), [None, pa.py_buffer(ends)]), events),
+    ]
     return pa.RecordBatch.from_arrays(arrays, schema=FINDINGS).serialize()
 
 
 def decode_reply(encoded: bytes) -> Reply:
     told, found = (int.from_bytes(encoded[place : place + _SIZE], "little") for place in (0, _SIZE))
     start = 2 * _SIZE
-    through, handled, recoveries, answers, failure, values, kept = pickle.loads(encoded[start : start + told])
+    through, handled, recoveries, answers, failure, busy_s, values, kept = pickle.loads(encoded[start : start + told])
     findings = _read_findings(pa.py_buffer(encoded).slice(start + told, found), values) if found else []
     checkpoint = encoded[start + told + found :] if kept is not None else None
-    return Reply(through, handled, recoveries, findings, answers, checkpoint, failure)
+    return Reply(through, handled, recoveries, findings, answers, checkpoint, failure, busy_s)
 
 
 def _read_findings(found: pa.Buffer, values: Sequence[Any] | None) -> list[Finding]:
     batch = pa.ipc.read_record_batch(found, FINDINGS)
     retracted = batch.column(0).to_pylist()
     lists = batch.column(1)
-    numbers = lists.flatten().to_numpy().reshape(-1, 3).tolist()
-    ends = (np.cumsum(lists.value_lengths().to_numpy(zero_copy_only=False)) // 3).tolist()
+    numbers = np.frombuffer(lists.values.buffers()[1], dtype=np.int64).reshape(-1, _NUMBERS).tolist()
+    ends = (np.frombuffer(lists.buffers()[1], dtype=np.int32, count=len(batch) + 1)[1:] // _NUMBERS).tolist()
     told = values if values is not None else [None] * len(retracted)
     findings, start = [], 0
     for is_retracted, end, value in zip(retracted, ends, told, strict=True):

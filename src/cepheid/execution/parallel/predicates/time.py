@@ -6,6 +6,7 @@
                                                        [30────────55)
 
 It lasts `size` from where its slide starts, without the event that closes it.  A slide without events has no window.
+Sizes are spans ("10 s", a timedelta), or numbers: microseconds, or the unit of a time that is a number itself.
 """
 
 from __future__ import annotations
@@ -13,8 +14,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from cepheid.errors import InvalidInput
+from cepheid.event_time import in_microseconds
 from cepheid.execution.parallel.events import Event
 from cepheid.execution.parallel.split_window import SplitWindow
+from cepheid.spans import Span, read_span
 
 
 @dataclass(slots=True)
@@ -28,10 +31,10 @@ class LastSlide:
 class TimePredicate:
     includes_end = False
 
-    def __init__(self, size: int, slide: int) -> None:
-        if size < 1 or slide < 1:
+    def __init__(self, size: int | Span, slide: int | Span) -> None:
+        self._size, self._slide = _read_size(size, "size"), _read_size(slide, "slide")
+        if self._size < 1 or self._slide < 1:
             raise InvalidInput(f"windows of {size} time units every {slide}", hint="both must be 1 or more")
-        self._size, self._slide = size, slide
 
     def begin(self) -> LastSlide:
         return LastSlide()
@@ -43,3 +46,9 @@ class TimePredicate:
 
     def closes(self, event: Event, window: SplitWindow, data: LastSlide) -> bool:  # noqa: ARG002
         return event.time >= window.first.time // self._slide * self._slide + self._size
+
+
+def _read_size(given: int | Span, name: str) -> int:
+    if isinstance(given, int):
+        return given
+    return in_microseconds(read_span(given, name, f'{name}="10 s", or a number of microseconds'))

@@ -1,12 +1,12 @@
 """Windows in parallel processes: the splitter and the merger in the application, one process for each instance.
 
-    with ParallelWindows(CountPredicate(100, 20), operator, schema, instances=4) as windows:
+    with WindowsInProcesses(CountPredicate(100, 20), operator, schema, instances=4) as windows:
         for change in windows.push(arrivals): ...      what has become known since
         for change in windows.drain(): ...             all that follows from what was pushed
 
 Messages travel in batches, as Arrow buffers in shared memory.  The rings are bounded: whoever pushes faster than
 instances work waits in `push`.  Predicate and scheduler run in the application; operator and checkpoint model of
-instances travel to their processes once, so they must be found by name there.
+instances travel to their processes once, by their code: an operator may be defined anywhere.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from multiprocessing import get_context
 from types import TracebackType
 from typing import Self
 
+import cloudpickle
 import pyarrow as pa
 
 from cepheid.disorder.consistency_manager import EventName
@@ -42,7 +43,7 @@ RING_BYTES = 1 << 20
 FORGET_EVERY = 64  # pushes
 
 
-class ParallelWindows:
+class WindowsInProcesses:
     """schema: of the data of events, which are mappings from its columns.  checkpoints: of the splitter, and of the
     instances unless they have a model of their own."""
 
@@ -75,6 +76,7 @@ class ParallelWindows:
         self._merger = Merger()
         self._waiting: list[list[Envelope]] = [[] for _ in range(instances)]
         self._pushes = 0
+        self._busy_s = 0.0
         self.links: list[InstanceLink] = []
         self._end = weakref.finalize(self, _stop_all, self.links)  # whoever forgets to close leaves nothing behind
         try:
@@ -87,7 +89,8 @@ class ParallelWindows:
     # --- events in, matches out --------------------------------------------------------------------------
     def push(self, arrivals: Iterable[Arrival]) -> list[MatchChange]:
         """Events as a consistency manager let them go; changes of matches that are known by now, in order."""
-        self._check_open()
+        self.check_open()
+        began = time.perf_counter()
         for arrival in arrivals:
             self._collect(self.splitter.receive(arrival))
         self._step()
@@ -95,15 +98,26 @@ class ParallelWindows:
         self._pushes += 1
         if self._pushes % FORGET_EVERY == 0:
             self._forget()
-        return self._merger.release(self._find_settled())
+        changes = self._merger.release(self._find_settled())
+        self._busy_s += time.perf_counter() - began
+        return changes
 
     def drain(self) -> list[MatchChange]:
         """Wait until instances have done all that they were sent; every change that is known then."""
-        self._check_open()
+        self.check_open()
+        began = time.perf_counter()
         self._step()
         while not all(link.is_idle for link in self.links):
             self._wait()
-        return self._merger.release()
+        changes = self._merger.release()
+        self._busy_s += time.perf_counter() - began
+        return changes
+
+    def await_processes(self) -> None:
+        """Wait until all are there, so that the first events need not."""
+        self.check_open()
+        while not all(link.is_ready for link in self.links):
+            self._wait()
 
     def take_late(self) -> list[Event]:
         """Events that came too late to be put right, since somebody asked."""
@@ -113,6 +127,18 @@ class ParallelWindows:
     def bytes_sent(self) -> int:
         """To instances, so far."""
         return sum(link.bytes_sent for link in self.links)
+
+    @property
+    def busy_s(self) -> list[float]:
+        """For how long the application and each instance have worked so far."""
+        return [self._busy_s, *(link.busy_s for link in self.links)]
+
+    def tell_sent(self) -> tuple[int, ...]:
+        """How far each instance has been sent messages: once `is_handled`, all that was pushed is acknowledged."""
+        return tuple(link.queued for link in self.links)
+
+    def is_handled(self, sent: tuple[int, ...]) -> bool:
+        return all(link.heard >= number for link, number in zip(self.links, sent, strict=True))
 
     def close(self) -> None:
         """End all processes and free their memory; may be called twice."""
@@ -146,6 +172,7 @@ class ParallelWindows:
             self._waiting[instance].append(envelope)
             if len(self._waiting[instance]) >= MOST_MESSAGES:
                 self._send(instance)
+                self._pump()
 
     def _flush(self) -> None:
         for instance, envelopes in enumerate(self._waiting):
@@ -158,12 +185,13 @@ class ParallelWindows:
         number = link.queued + 1
         encoded = encode_messages(MessageBatch(number, False, False, envelopes), self._schema)
         link.send(LoggedBatch(number, encoded, self.splitter.position, self.splitter.first_open))
-        self._pump()
         while link.has_unsent:  # back-pressure
             self._wait()
 
     def _wait(self) -> None:
+        began = time.perf_counter()
         self._happened.acquire(timeout=PATIENCE_S)
+        self._busy_s -= time.perf_counter() - began
         while self._happened.acquire(block=False):
             pass
         self._pump()
@@ -194,7 +222,7 @@ class ParallelWindows:
         if len(places) == len(heard):
             self._merger.forget(min([*places, self.splitter.first_open]))
 
-    def _check_open(self) -> None:
+    def check_open(self) -> None:
         if not self._end.alive:
             raise InvalidInput("these windows are closed", hint="open new ones")
 
@@ -206,7 +234,8 @@ def _stop_all(links: list[InstanceLink]) -> None:
 
 def _pickle(operator: Operator, model: CheckpointModel) -> bytes:
     try:
-        return pickle.dumps((operator, model), protocol=5)
+        built: bytes = cloudpickle.dumps((operator, model), protocol=5)
     except (pickle.PicklingError, AttributeError, TypeError) as problem:
-        hint = "define its class and functions at the top level of a module; no lambdas"
+        hint = "it must not hold files, locks or connections: open them when they are first used"
         raise InvalidInput(f"the operator cannot be sent to a process: {problem}", hint=hint) from problem
+    return built
