@@ -9,6 +9,8 @@ from typing import ClassVar
 
 from cepheid.execution.processes.worker import WorkerDied
 
+PEACE = 120  # more messages than a worker that begins again is sent: who dies three times of the same ones is given up
+
 
 class LocalWorker:
     """deaths: who says of which messages workers die; None: of none.  died: how many did.  peace: so many messages go
@@ -30,7 +32,7 @@ class LocalWorker:
         if fate >= 0.05:  # it dies before it does anything, or when all is done and nobody has heard
             self._waiting = b"".join(self._answer(kind, b"".join(parts)))
         if fate < 0.1:
-            self._waiting, LocalWorker.peace = None, 30
+            self._waiting, LocalWorker.peace = None, PEACE
 
     def receive(self) -> bytes:
         if self._waiting is None:

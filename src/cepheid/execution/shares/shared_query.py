@@ -35,7 +35,7 @@ from cepheid.execution.embedded.feed import Feed
 from cepheid.execution.embedded.saved_state import OnChange, Restored
 from cepheid.execution.embedded.stream_inputs import StreamInputs
 from cepheid.execution.processes.worker import stop_all
-from cepheid.execution.shares.by_beginnings import BEGINS
+from cepheid.execution.shares.by_beginnings import BEGINS, ByBeginnings
 from cepheid.execution.shares.handing_out import plan_handing_out
 from cepheid.execution.shares.ordered_by import find_times
 from cepheid.execution.shares.put_together import merge_counts, merge_measurements, merge_rows
@@ -72,6 +72,11 @@ class SharedQuery:
         self._contents = {name: table.data for name, table in self._tables.items()}
         self._times = find_times(placed.graph)
         self._handing_out = plan_handing_out(placed, self._inputs.schemas)
+        if isinstance(self._handing_out, ByBeginnings) and settings.emit == "final" and settings.corrects:
+            raise NotSupportedYet(
+                'several engines for a pattern without a key, with emit="final" and events that are late in some only',
+                hint='emit="changes", or wait for as long as bound',
+            )
         placed, handed = self._handing_out.placed, self._handing_out.schemas
         inner = replace(settings, changelog="cepheid")
         saved = SharedSnapshot.begin(engines) if snapshot is None else SharedSnapshot.read(snapshot, engines)
