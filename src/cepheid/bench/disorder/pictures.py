@@ -1,7 +1,7 @@
 """What was measured, as pictures.
 
 speculation.png    latency over corrections, for each query
-late_cost.png      how many times an event in order a late one costs, over the events that are kept; and both alone
+late_cost.png      what a late event costs over the events that are kept: beside what is allowed, and alone
 instances_*.png    operator instances by their number and over time, in the form of the thesis' Figures 7-3 to 7-17
 """
 
@@ -15,6 +15,13 @@ from cepheid.bench.disorder.instances.draw_figures import draw_instances
 from cepheid.simulation.report.chart_layout import lay_out_chart
 from cepheid.simulation.report.charts import ChartLine, LineChart
 from cepheid.simulation.report.png import draw_png
+
+MOST_LINES = 4  # of a chart
+OF_LATE = {
+    "one event a push, late: ms": "late_1_ms",
+    "one event a push: of what is allowed": "of_allowed_1",
+    "100 events a push: of what is allowed": "of_allowed_100",
+}
 
 
 def draw_pictures(result: dict[str, Any], folder: Path) -> list[Path]:
@@ -33,16 +40,11 @@ def draw_pictures(result: dict[str, Any], folder: Path) -> list[Path]:
         )
     if "late" in result:
         part = result["late"]
-        ratios = [
-            _chart_late(part, "one event a push: a late push over one in order", "ratio_1"),
-            _chart_late(part, "100 events a push: a late push over one in order", "ratio_100"),
-        ]
-        alone = [
-            _chart_late(part, "one event a push, late: ms", "late_1_ms"),
-            _chart_late(part, "one event a push, in order: ms", "in_order_1_ms"),
-        ]
+        queries = list(dict.fromkeys(row["query"] for row in part["rows"].values()))
+        shown = [queries[at : at + MOST_LINES] for at in range(0, len(queries), MOST_LINES)]
+        charts = [[_chart_late(part, title, key, each) for each in shown] for title, key in OF_LATE.items()]
         told = f"events that wait for nothing and may all be corrected; {about}"
-        drawn.append(_draw("What an event costs that comes late", told, [ratios, alone], folder / "late_cost.png"))
+        drawn.append(_draw("What an event costs that comes late", told, charts, folder / "late_cost.png"))
     if "instances" in result:
         drawn += draw_instances(result["instances"], about_machine(result), folder)
     return drawn
@@ -73,10 +75,11 @@ def _chart_run(query: str, runs: dict[str, Any]) -> LineChart:
     )
 
 
-def _chart_late(part: dict[str, Any], title: str, key: str) -> LineChart:
+def _chart_late(part: dict[str, Any], title: str, key: str, queries: list[str]) -> LineChart:
     """key: of what is drawn, in each row."""
-    points: dict[str, list[tuple[float, float | None]]] = {}
+    points: dict[str, list[tuple[float, float | None]]] = {query: [] for query in queries}
     for row in part["rows"].values():
-        points.setdefault(row["query"], []).append((math.log10(row["kept"]), row[key]))
+        if row["query"] in points:
+            points[row["query"]].append((math.log10(row["kept"]), row[key]))
     lines = [ChartLine(query, each, colour) for colour, (query, each) in enumerate(points.items(), 1)]
     return LineChart(title=title, across="events kept, as a power of ten", lines=lines, logarithmic=True)

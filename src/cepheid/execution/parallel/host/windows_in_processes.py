@@ -19,7 +19,6 @@ from multiprocessing import get_context
 from types import TracebackType
 from typing import Self
 
-import cloudpickle
 import pyarrow as pa
 
 from cepheid.disorder.consistency_manager import EventName
@@ -37,6 +36,7 @@ from cepheid.execution.parallel.predicates.predicate import Predicate
 from cepheid.execution.parallel.schedulers.round_robin import RoundRobin
 from cepheid.execution.parallel.schedulers.scheduler import Scheduler
 from cepheid.execution.parallel.strategies import STRATEGIES
+from cepheid.execution.processes.travelling_code import write_code
 
 MOST_MESSAGES = 1_000  # of a batch
 RING_BYTES = 1 << 20
@@ -234,8 +234,7 @@ def _stop_all(links: list[InstanceLink]) -> None:
 
 def _pickle(operator: Operator, model: CheckpointModel) -> bytes:
     try:
-        built: bytes = cloudpickle.dumps((operator, model), protocol=5)
+        return write_code(operator, model)
     except (pickle.PicklingError, AttributeError, TypeError) as problem:
         hint = "it must not hold files, locks or connections: open them when they are first used"
         raise InvalidInput(f"the operator cannot be sent to a process: {problem}", hint=hint) from problem
-    return built
