@@ -1,11 +1,12 @@
-"""Messages of a splitter as Arrow buffers: one record batch of messages, one of the rows of the events in them.
+"""Messages of a splitter as bytes: numbers in records of one length, and an Arrow record batch of the rows of events.
 
     number, flags, floor │ lengths │ messages: kind, turn, flags, window, time, source, number │ rows of events
 
-The schemas are known on both sides and do not travel.  Columns are written by buffers: Arrow loads pandas, if that is
-installed, to look at lists.  All envelopes of a batch have the floor of the first: a floor
-that is too low only keeps more.  Messages that belong together (black box) stand in a row and have one turn.  The END
-right behind a late event, which is all that most instances are told of a replay, is a flag of the event.
+The schema of the rows is known on both sides and does not travel.  Numbers are no Arrow columns: a batch has few
+messages, as a rule, and to write seven columns takes longer than all that an instance does with them.  All envelopes
+of a batch have the floor of the first: a floor that is too low only keeps more.  Messages that belong together (black
+box) stand in a row and have one turn.  The END right behind a late event, which is all that most instances are told of
+a replay, is a flag of the event.
 """
 
 from __future__ import annotations
@@ -14,7 +15,6 @@ from itertools import groupby
 from struct import Struct
 from typing import Any, NamedTuple
 
-import numpy as np
 import pyarrow as pa
 
 from cepheid.disorder.consistency_manager import EventName
@@ -39,17 +39,7 @@ _KIND_NUMBERS: dict[type, int] = {kind: number for number, kind in enumerate(KIN
 _URGENT, _LATE, _SPECULATIVE, _TOGETHER, _ENDS = 1, 2, 4, 8, 16
 _NO_EVENT = EventName(0, 0, 0)
 _HEAD = Struct("<q??qqqqq")
-MESSAGES = pa.schema(
-    [
-        ("kind", pa.int8()),
-        ("turn", pa.int64()),
-        ("flags", pa.int8()),
-        ("window", pa.int64()),
-        ("time", pa.int64()),
-        ("source", pa.int32()),
-        ("number", pa.int64()),
-    ]
-)
+_MESSAGE = Struct("<bqbqqiq")  # kind, turn, flags, window, time, source, number
 
 
 class MessageBatch(NamedTuple):
@@ -77,27 +67,21 @@ def encode_messages(batch: MessageBatch, schema: pa.Schema) -> bytes:
             if isinstance(each, SendEvent):
                 data.append(each.event.data)
                 extra |= (_LATE if each.late else 0) | (_SPECULATIVE if each.is_speculative else 0)
-            window, event = _read_message(each)
+                window, event = 0, each.event.name
+            else:
+                window, event = _read_message(each)
             rows.append((_KIND_NUMBERS[type(each)], envelope.turn, flags | extra, window, *event))
-    messages = _write_numbers(rows).serialize()
+    messages = b"".join([_MESSAGE.pack(*row) for row in rows])
     events = _write_rows(data, schema).serialize() if data else b""
     floor = batch.envelopes[0].floor if batch.envelopes else _NO_EVENT
     head = _HEAD.pack(batch.number, batch.asks_checkpoint, batch.is_boundary, *floor, len(messages), len(events))
     return b"".join((head, messages, events))
 
 
-def _write_numbers(rows: list[tuple[int, ...]]) -> pa.RecordBatch:
-    numbers = np.array(rows, dtype=np.int64).reshape(-1, len(MESSAGES))
-    arrays = []
-    for place, field in enumerate(MESSAGES):
-        column = np.ascontiguousarray(numbers[:, place], dtype=field.type.to_pandas_dtype())
-        arrays.append(pa.Array.from_buffers(field.type, len(rows), [None, pa.py_buffer(column)]))
-    return pa.RecordBatch.from_arrays(arrays, schema=MESSAGES)
-
-
 def _write_rows(data: list[Any], schema: pa.Schema) -> pa.RecordBatch:
     try:
-        return pa.RecordBatch.from_pylist(data, schema=schema)
+        columns = [pa.array([row.get(field.name) for row in data], field.type) for field in schema]
+        return pa.RecordBatch.from_arrays(columns, schema=schema)
     except (pa.ArrowException, AttributeError, TypeError) as problem:
         hint = f"each must be a mapping with values for the columns {', '.join(schema.names)}"
         raise InvalidInput(f"the data of an event does not fit the schema: {problem}", hint=hint) from problem
@@ -113,11 +97,10 @@ def decode_messages(encoded: bytes, schema: pa.Schema) -> MessageBatch:
     number, asks, boundary, time, source, place, size, events_size = _HEAD.unpack_from(encoded)
     floor = EventName(time, source, place)
     whole = pa.py_buffer(encoded)
-    messages = pa.ipc.read_record_batch(whole.slice(_HEAD.size, size), MESSAGES)
     rows = whole.slice(_HEAD.size + size, events_size)
     data = iter(pa.ipc.read_record_batch(rows, schema).to_pylist() if events_size else ())
     envelopes: list[Envelope] = []
-    told = list(zip(*(column.to_pylist() for column in messages.columns), strict=True))
+    told = list(_MESSAGE.iter_unpack(whole[_HEAD.size : _HEAD.size + size]))
     if not any(row[2] & _TOGETHER for row in told):
         for row in told:
             urgent = bool(row[2] & _URGENT)
@@ -137,8 +120,6 @@ def decode_messages(encoded: bytes, schema: pa.Schema) -> MessageBatch:
 
 def _read_message(message: Any) -> tuple[int, EventName]:
     match message:
-        case SendEvent(event=event):
-            return 0, event.name
         case OpenWindow(window=window, first=place) | Add(window=window, first=place):
             return window, place
         case CloseWindow(window=window, end=place):

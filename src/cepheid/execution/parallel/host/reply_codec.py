@@ -1,25 +1,22 @@
 """What an instance answers: the batches it has handled, what it found, the state it was asked for, a failure.
 
-    head: a small pickle │ findings: an Arrow record batch of retracted, events │ state
+    head: a small pickle │ numbers of the events of all matches │ state
 
-An event of a match is three numbers; the values of all matches of a batch go in the head.  Columns are written by
-buffers: Arrow loads pandas, if that is installed, to look at lists, and each process of an instance would have to.
+An event of a match is three numbers; which findings are retracted, how many events each has, and the values of all
+matches go in the head.
 """
 
 from __future__ import annotations
 
 import pickle
-from collections.abc import Sequence
+from array import array
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
-
-import numpy as np
-import pyarrow as pa
 
 from cepheid.disorder.consistency_manager import EventName
 from cepheid.execution.parallel.messages import Finding, Match
 
-FINDINGS = pa.schema([("retracted", pa.bool_()), ("events", pa.list_(pa.int64()))])
 _SIZE = 8
 _NUMBERS = 3  # of an event's name
 
@@ -48,7 +45,9 @@ class Reply:
 
 
 def encode_reply(reply: Reply) -> bytes:
-    values = [finding.match.value for finding in reply.findings]
+    findings = reply.findings
+    values = [finding.match.value for finding in findings]
+    numbers = array("q", [number for finding in findings for event in finding.match.events for number in event])
     head = (
         reply.through,
         reply.handled,
@@ -56,46 +55,32 @@ def encode_reply(reply: Reply) -> bytes:
         reply.answers,
         reply.failure,
         reply.busy_s,
+        [finding.retracted for finding in findings],
+        [len(finding.match.events) for finding in findings],
         None if all(value is None for value in values) else values,
         len(reply.checkpoint) if reply.checkpoint is not None else None,
     )
-    found = _write_findings(reply.findings) if reply.findings else b""
-    told = pickle.dumps(head, protocol=5)
+    told, found = pickle.dumps(head, protocol=5), numbers.tobytes()
     sizes = len(told).to_bytes(_SIZE, "little") + len(found).to_bytes(_SIZE, "little")
     return b"".join((sizes, told, found, reply.checkpoint or b""))
-
-
-def _write_findings(all_findings: list[Finding]) -> pa.Buffer:
-    retracted = np.packbits([finding.retracted for finding in all_findings], bitorder="little")
-    numbers = np.array([event for finding in all_findings for event in finding.match.events], dtype=np.int64)
-    ends = np.cumsum([0, *(_NUMBERS * len(finding.match.events) for finding in all_findings)], dtype=np.int32)
-    events = pa.Array.from_buffers(pa.int64(), numbers.size, [None, pa.py_buffer(numbers)])
-    arrays = [
-        pa.Array.from_buffers(pa.bool_(), len(all_findings), [None, pa.py_buffer(retracted)]),
-        pa.ListArray.from_arrays(pa.Array.from_buffers(pa.int32(), len(ends), [None, pa.py_buffer(ends)]), events),
-    ]
-    return pa.RecordBatch.from_arrays(arrays, schema=FINDINGS).serialize()
 
 
 def decode_reply(encoded: bytes) -> Reply:
     told, found = (int.from_bytes(encoded[place : place + _SIZE], "little") for place in (0, _SIZE))
     start = 2 * _SIZE
-    through, handled, recoveries, answers, failure, busy_s, values, kept = pickle.loads(encoded[start : start + told])
-    findings = _read_findings(pa.py_buffer(encoded).slice(start + told, found), values) if found else []
+    through, handled, recoveries, answers, failure, busy_s, *listed, kept = pickle.loads(encoded[start : start + told])
+    numbers = array("q", encoded[start + told : start + told + found])
     checkpoint = encoded[start + told + found :] if kept is not None else None
+    findings = _read_findings(numbers, *listed)
     return Reply(through, handled, recoveries, findings, answers, checkpoint, failure, busy_s)
 
 
-def _read_findings(found: pa.Buffer, values: Sequence[Any] | None) -> list[Finding]:
-    batch = pa.ipc.read_record_batch(found, FINDINGS)
-    retracted = batch.column(0).to_pylist()
-    lists = batch.column(1)
-    numbers = np.frombuffer(lists.values.buffers()[1], dtype=np.int64).reshape(-1, _NUMBERS).tolist()
-    ends = (np.frombuffer(lists.buffers()[1], dtype=np.int32, count=len(batch) + 1)[1:] // _NUMBERS).tolist()
+def _read_findings(
+    numbers: array[int], retracted: list[bool], counts: list[int], values: list[Any] | None
+) -> list[Finding]:
+    events = map(EventName, numbers[0::_NUMBERS], numbers[1::_NUMBERS], numbers[2::_NUMBERS])
     told = values if values is not None else [None] * len(retracted)
-    findings, start = [], 0
-    for is_retracted, end, value in zip(retracted, ends, told, strict=True):
-        events = tuple(EventName(*each) for each in numbers[start:end])
-        findings.append(Finding(Match(events, value), is_retracted))
-        start = end
-    return findings
+    return [
+        Finding(Match(tuple(islice(events, count)), value), is_retracted)
+        for is_retracted, count, value in zip(retracted, counts, told, strict=True)
+    ]
