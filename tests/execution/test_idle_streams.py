@@ -79,6 +79,20 @@ def test_plans_name_the_streams_that_are_waited_for(join: str) -> None:
         cep.explain(JOINS[join], bids=SCHEMA, cancels=SCHEMA, idle_after={"cancel": "30 s"})
 
 
+@pytest.mark.parametrize("emit", ["final", "changes"])
+def test_an_idle_stream_follows_the_others_by_what_is_waited_for_and_not_by_the_bound(emit: Any) -> None:
+    """Rows came once the bound had passed: ten minutes later."""
+    disorder = cep.Disorder(wait="1 s", bound="10 minutes", emit=emit)
+    query = open_query(idle_after="30 s", disorder=disorder)
+    assert list_seconds(query.push(bids=events(1, 2, 40))) == [1, 2]
+    query = open_query(idle_after="30 s", disorder=disorder, snapshot=query.snapshot())
+    assert list_seconds(query.push(bids=events(51.5))) == [40]
+    back = query.push(cancels=events(45, 52)).to_pylist()  # it speaks again: within the bound, and too late for a wait
+    assert [row["_change"] for row in back if "_change" in row] == (["retract"] if emit == "changes" else [])
+    assert query.counts.late == (1 if emit == "final" else 0)
+    assert list_seconds(query.push(bids=events(90))) == []  # it is waited for
+
+
 def test_without_idle_after_all_is_held_and_counts_name_the_stream() -> None:
     query = open_query()
     assert not len(query.push(bids=events(*range(60))))

@@ -59,6 +59,12 @@ class StreamClocks:
                     self._reach(name, slowest)
         return dict(self._reached)
 
+    def pace_idle(self, companies: Iterable[Company]) -> dict[str, int]:
+        """By idle stream: the newest time of the slowest of those that are not, whatever events are waited for."""
+        idle_of = ((company, self.find_idle(company)) for company in companies)
+        paced = ((idle, min(self._newest.get(name, BEGINNING) for name in company - idle)) for company, idle in idle_of)
+        return {name: newest for idle, newest in paced for name in idle}
+
     def find_idle(self, company: Company) -> Company:
         """The streams that the others need not wait for."""
         furthest = self._find_furthest(company)

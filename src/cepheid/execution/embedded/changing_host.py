@@ -188,6 +188,7 @@ class ChangingHost(StreamHost):
         self._commit = Commit(self._commit.number + 1, read_moment(self._clock.now()))
         tables = {name: tables.get(name, schema.empty_table()) for name, schema in self._schemas.items()}
         tables, heard = self._move_time(tables, last, heard or {}, newest)
+        spoken = {**self.times.pace_idle(), **(newest or {})}
         made: dict[str, pa.Table] = {}
         carried = self._changes.carried
         changes, tables = self._ledgers.read(tables) if carried else ({}, tables)
@@ -204,7 +205,7 @@ class ChangingHost(StreamHost):
                 if last:
                     rows = feed.finish(inputs)
                 elif isinstance(feed, ChangingFeed):
-                    rows = feed.push(inputs, tables, heard, newest)
+                    rows = feed.push(inputs, tables, heard, spoken)
                 else:
                     rows = feed.push(inputs, tables, heard)
                 made.update(zip(feed.vertices, rows, strict=True))

@@ -93,6 +93,10 @@ class StreamTimes:
         delays = dict.fromkeys(told, self._lateness_us)
         return self._clocks.see(self._companies, told, heard, delays, oldest)
 
+    def pace_idle(self) -> dict[str, int]:
+        """By idle stream: how far those have come that are not."""
+        return self._clocks.pace_idle(self._companies) if self.are_needed else {}
+
     def _find_span(self, name: str, table: pa.Table) -> tuple[int, int]:
         """Of a stream that is ordered by several columns, what holds for all of them."""
         spans = [find_span(table.column(column)) for column in self._columns.get(name, ())]
