@@ -160,12 +160,13 @@ def invent_result() -> dict[str, Any]:
     trace = {"at_s": [0.0, 1.0, 2.0], "ms": [1.0, 30.0, 2.0], "peak_ms": 30.0, "after_ms": 2.0}
     factors = {each: dict.fromkeys(("in order, waits", "20%", "100%", "adaptive"), trace) for each in ("1", "2")}
     rate = {"events_per_s": 1000.0}
-    late = {"open box": rate, "black box": rate, "ratio": 1.0, "spread": [0.9, 1.1]}
+    boxes = {"open box": rate, "black box": rate, "ratio": 1.0, "spread": [0.9, 1.1], "is_asked": True}
+    names = ("in order, without load", "tenth late, 100 us")
     return {
         "events": {"1": 800, "2": 1100},
         "extent": {"size": 500, "slide": 100, "over_time": 1000, "time_size": 200, "time_slide": 40},
         "paper": PAPER,
-        "late": {"events": 600, "instances": 4, "asked": 20.0, "rows": {"without load": late, "100 us": late}},
+        "boxes": {"events": 600, "instances": 4, "asked": 20.0, "rows": dict.fromkeys(names, boxes)},
         "sent_bytes": {"asked": 0.05, "rows": {"1": {"share": 0.07}, "100": {"share": 0.04}}},
         "kept_bytes": {"data_bytes": 139, "with_windows_bytes": 865, "with_all_bytes": 2826},
         "idle": {"asked": 1.1, "of_full": 1.0},

@@ -7,7 +7,7 @@ in the order.  The thesis has the time alone, and asks for times that are unique
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from cepheid.disorder.consistency_manager import EventName, Released
 from cepheid.event_time import BEGINNING
@@ -16,8 +16,7 @@ BEFORE_ALL = EventName(BEGINNING, 0, 0)
 UNKNOWN_SLACK = 2**61  # nothing was late so far: everything is speculative, and nothing is settled (4.5)
 
 
-@dataclass(frozen=True, slots=True)
-class Event:
+class Event(NamedTuple):
     name: EventName
     data: Any = None
 

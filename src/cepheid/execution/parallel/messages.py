@@ -18,8 +18,7 @@ from cepheid.errors import InvalidInput
 from cepheid.execution.parallel.events import Event
 
 
-@dataclass(frozen=True, slots=True)
-class SendEvent:
+class SendEvent(NamedTuple):
     """late: was an event behind it sent before?"""
 
     event: Event

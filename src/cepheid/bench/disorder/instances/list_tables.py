@@ -58,11 +58,11 @@ def _table_over_time(title: str, rows: dict[str, Any], make: MakeTable) -> Table
 
 def _table_goals(part: dict[str, Any], make: MakeTable) -> Table:
     table = make("What is asked of it", "figure", "asked", "measured")
-    late, idle, sent, kept = (part[key] for key in ("late", "idle", "sent_bytes", "kept_bytes"))
-    for name, row in late["rows"].items():
+    boxes, idle, sent, kept = (part[key] for key in ("boxes", "idle", "sent_bytes", "kept_bytes"))
+    for name, row in boxes["rows"].items():
         rates = " / ".join(f"{row[each]['events_per_s']:,.0f}" for each in ("open box", "black box"))
-        what = f"open box / black box, a tenth late, {late['instances']} instances, {name}"
-        asked = f">= {late['asked']:g}" if name == "without load" else ""
+        what = f"open box / black box, {boxes['instances']} instances, {name}"
+        asked = f">= {boxes['asked']:g}" if row["is_asked"] else ""
         spread = "-".join(f"{each:g}" for each in row["spread"])
         table.add_row(what, asked, f"{row['ratio']:g} ({spread}): {rates} events/s")
     table.add_row("adaptive / full speculation, idle: median latency", f"<= {idle['asked']:g}", f"{idle['of_full']:g}")

@@ -22,8 +22,8 @@ from cepheid.bench.disorder.instances.extents import PAPER, InstancesExtent
 from cepheid.bench.disorder.instances.goals import (
     ASKED_BYTES,
     WAIT_US,
+    compare_boxes,
     compare_idle,
-    compare_late,
     judge_after_peak,
 )
 from cepheid.bench.disorder.instances.kept_bytes import measure_kept_bytes
@@ -40,7 +40,7 @@ def count_steps(extent: InstancesExtent) -> int:
 
 def measure_instances(extent: InstancesExtent, advance: Callable[[], object]) -> dict[str, Any]:
     """advance: one step is done."""
-    late = compare_late(extent)
+    boxes = compare_boxes(extent)
     advance()
     stream = make_tenth_late(extent.ratio, INTERVAL_NS)
     sent = {**measure_sent_bytes(stream, WAIT_US, BLACK_SIZE, BLACK_SLIDE), "asked": ASKED_BYTES}
@@ -60,7 +60,7 @@ def measure_instances(extent: InstancesExtent, advance: Callable[[], object]) ->
         "events": events,
         "extent": asdict(extent),
         "paper": PAPER,
-        "late": late,
+        "boxes": boxes,
         "sent_bytes": sent,
         "kept_bytes": kept,
         "idle": idle,
