@@ -27,6 +27,7 @@ from cepheid.compiler import Compilation, Query, check_bounded, compile_query, e
 from cepheid.deployment import Action, Alter, Deploy, MoveGroups, Replan, Retire, Scale, TimedAction, Watched
 from cepheid.errors import InvalidInput, NotSupportedYet
 from cepheid.event_time import in_microseconds
+from cepheid.execution.blob import write_blob
 from cepheid.execution.embedded.continuous import make_host, read_heartbeat
 from cepheid.execution.embedded.engine_feed import EngineFeed
 from cepheid.execution.embedded.saved_state import (
@@ -300,7 +301,7 @@ class Session:
                 header, parts = feed.write_state()
                 users = [name for name, labels in self._shared.of.items() if not set(labels).isdisjoint(feed.vertices)]
                 engines.append(SavedEngine({**header, "queries": users}, parts))
-            return write_saved_state(stateful, engines, self._host.save_streams())
+            return write_blob(*write_saved_state(stateful, engines, self._host.save_streams()))
 
     def close(self, give_up: bool = False) -> None:
         """Give up what is not settled; sinks keep what was written.  give_up: files that are written as a whole are

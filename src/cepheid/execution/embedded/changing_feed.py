@@ -8,6 +8,7 @@ each has a place among the others (given_rows.py).
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import chain, islice
 from typing import Any
 
 import numpy as np
@@ -18,10 +19,11 @@ from cepheid.event_time import BEGINNING
 from cepheid.execution.blob import read_table_bytes, write_table
 from cepheid.execution.changing.change_rows import NUMBER
 from cepheid.execution.changing.changing_engine import ChangingEngine
-from cepheid.execution.changing.given_rows import Reading
+from cepheid.execution.changing.content_pieces import cut_by_content
+from cepheid.execution.changing.given_rows import VALUES, Reading
 from cepheid.execution.changing.kept_changes import KeptChanges
 from cepheid.execution.changing.patience import Patience
-from cepheid.execution.changing.row_identity import LATENESS, needs_whole_moments
+from cepheid.execution.changing.row_identity import EVENT, LATENESS, needs_whole_moments
 from cepheid.execution.embedded.engine_feed import (
     Heard,
     Tables,
@@ -175,7 +177,10 @@ class ChangingFeed:
             told = {"_role": kept.base.roles, "_number": kept.base.numbers, "_taken": kept.base.taken}
             for name, values in told.items():
                 base = base.append_column(name, pa.array(values))
-        tables = [base, kept.log, kept.held, *kept.rows, *kept.past, *self.engine.late]
+        cut = [cut_by_content(events, events.column(EVENT).to_numpy()) for events in (base, kept.log, kept.held)]
+        cut += [cut_by_content(rows, rows.column(VALUES).to_numpy()) for rows in (*kept.rows, *kept.past)]
+        header["pieces"] = [len(pieces) for pieces in cut]
+        tables = [*chain.from_iterable(cut), *self.engine.late]
         return header, [partials, *map(write_table, tables)]
 
     def read_state(self, header: Mapping[str, Any], parts: list[bytes]) -> None:
@@ -186,7 +191,9 @@ class ChangingFeed:
                 hint=f"open it with the streams that it was taken with; {RESTART_HINT}",
             )
         engine, columns = self.engine, header["columns"]
-        base, log, held, *others = [read_table_bytes(part) for part in parts[1:]]
+        tables = iter([read_table_bytes(part) for part in parts[1:]])
+        cut = [pa.concat_tables(islice(tables, pieces)) for pieces in header.get("pieces", ())]  # none: they were whole
+        base, log, held, *others = [*cut, *tables]
         count = len(header["digests"])
         members = [header["digests"].index(digest) for digest in self.identity.digests]
 

@@ -22,6 +22,7 @@ from cepheid.collector import collecting_later
 from cepheid.disorder.lateness_report import LatenessReport
 from cepheid.errors import EmptyStateWarning, InvalidInput, NotSupportedYet, WaitingStreamWarning
 from cepheid.event_time import in_microseconds, read_moment
+from cepheid.execution.blob import write_blob
 from cepheid.execution.embedded.engine_feed import EngineFeed
 from cepheid.execution.embedded.feed import Feed
 from cepheid.execution.embedded.saved_state import (
@@ -168,6 +169,10 @@ class ContinuousQuery:
 
     def snapshot(self) -> bytes:
         """All the query knows, as bytes; `cep.open(text, ..., snapshot=blob)` goes on from there."""
+        return write_blob(*self.write_state())
+
+    def write_state(self) -> tuple[dict[str, Any], list[bytes]]:
+        """For other hosts, which write only those parts of a snapshot that are new."""
         self._refuse_finished()
         return write_saved_state(
             list_stateful(self._graph),

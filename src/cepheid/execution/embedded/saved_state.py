@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from cepheid.errors import SnapshotMismatch
-from cepheid.execution.blob import read_blob, write_blob
+from cepheid.execution.blob import read_blob
 from cepheid.execution.views.find_views import is_view
 from cepheid.graph.node import EngineNode
 from cepheid.graph.operators import Sink
@@ -115,14 +115,15 @@ def list_stateful(graph: QueryGraph) -> dict[str, dict[str, str]]:
 
 def write_saved_state(
     queries: Mapping[str, Vertices], engines: list[SavedEngine], streams: SavedStreams | None = None
-) -> bytes:
+) -> tuple[dict[str, Any], list[bytes]]:
+    """A header and parts, of which a snapshot is made."""
     headers = [{**engine.header, "parts": len(engine.parts)} for engine in engines]
     parts = [part for engine in engines for part in engine.parts]
     told: dict[str, Any] = {"queries": {name: dict(each) for name, each in queries.items()}, "engines": headers}
     if streams is not None:
         told["streams"] = streams.header
         parts += streams.parts
-    return write_blob(told, parts)
+    return told, parts
 
 
 def _describe_change(name: str, before: Vertices, now: Vertices) -> SnapshotMismatch:

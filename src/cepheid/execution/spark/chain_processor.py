@@ -1,7 +1,7 @@
 """The stateful stage of a chain: one continuous query for each share of the keys, whose snapshot is the state.
 
-    index    ValueState    version, number of pieces, timer, and to whom it belongs
-    pieces   MapState      number -> bytes of the snapshot
+    index    ValueState    version, timer, to whom it belongs, and where the pieces of the snapshot are (chain_state.py)
+    pieces   MapState      number -> a piece
     late     MapState      batch -> events that came too late; kept in the checkpoint
 
 As in processor.py, a worker keeps the query it has served, and trusts it if its version is the one in the store.
@@ -21,8 +21,9 @@ from pyspark import TaskContext
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
 from cepheid.event_time import BEGINNING
-from cepheid.execution.blob import read_blob, write_blob, write_table
+from cepheid.execution.blob import read_blob, write_table
 from cepheid.execution.embedded.continuous import ContinuousQuery
+from cepheid.execution.spark.chain_state import load_chain, plan_chain
 from cepheid.execution.spark.clock import Clock
 from cepheid.execution.spark.envelopes import open_envelopes
 from cepheid.execution.spark.plain_errors import TellPlainly
@@ -41,7 +42,6 @@ from cepheid.processing_time import base_name
 from cepheid.settings import Settings
 from cepheid.user_functions import Function
 
-PIECE = 1 << 20  # bytes: Spark hands over values of about this size quickest
 MOST_CACHED = 128
 
 _queries: dict[str, ContinuousQuery] = {}  # by version
@@ -134,27 +134,29 @@ class ChainProcessor(StatefulProcessor):
         """The query as the store tells it, and what is stored."""
         stored = self._index.get() if self._index.exists() else None
         if stored is None:
-            return self._task.open_query(share=share), {"pieces": 0}
-        header, _ = read_blob(bytes(stored[0]))
+            return self._task.open_query(share=share), {}
+        header, small = read_blob(bytes(stored[0]))
         check_stages([read_stage(header["stage"])], [self._task.record], "the checkpoint")
         cached = _queries.pop(header["version"], None)
         if cached is None:
-            values = [self._pieces.getValue((number,)) for number in range(header["pieces"])]
-            snapshot = b"".join(bytes(value[0]) for value in values if value is not None)
-            cached = self._task.open_query(snapshot, share)
+            cached = self._task.open_query(load_chain(header, small, self._read_piece), share)
         return cached, header
 
+    def _read_piece(self, number: int) -> bytes:
+        value = self._pieces.getValue((number,))
+        assert value is not None, f"piece {number} is in the store"
+        return bytes(value[0])
+
     def _save(self, query: ContinuousQuery, stored: dict[str, Any], timer_values: Any) -> None:
-        snapshot = query.snapshot()
-        count = -(-len(snapshot) // PIECE)
-        for number in range(count):
-            self._pieces.updateValue((number,), (snapshot[number * PIECE : (number + 1) * PIECE],))
-        for number in range(count, stored["pieces"]):
-            self._pieces.removeKey((number,))
         timer = timer_of_waiting(self._task.clock, timer_values) if query.is_waiting() else None
         version = uuid.uuid4().hex
-        header = {"version": version, "pieces": count, "timer": timer, "stage": self._task.record.as_dict()}
-        self._index.update((write_blob(header, []),))
+        extra = {"version": version, "timer": timer, "stage": self._task.record.as_dict()}
+        change = plan_chain(*query.write_state(), stored, extra)
+        for number, piece in change.puts.items():
+            self._pieces.updateValue((number,), (piece,))
+        for number in change.deletes:
+            self._pieces.removeKey((number,))
+        self._index.update((change.index,))
         if stored.get("timer") is not None:
             self._handle.deleteTimer(stored["timer"])
         if timer is not None:

@@ -19,12 +19,13 @@ import numpy as np
 import pyarrow as pa
 
 from cepheid.errors import NotSupportedYet, SnapshotMismatch
-from cepheid.execution.blob import read_blob, read_table_bytes, write_blob, write_table
+from cepheid.execution.blob import read_blob, read_table_bytes, write_table
 from cepheid.execution.embedded.continuous import ContinuousQuery
 from cepheid.execution.embedded.row_queue import split_waiting
 from cepheid.execution.engine import Engine
 from cepheid.execution.engine_identity import identify_engine
 from cepheid.execution.operator import KeptEvents
+from cepheid.execution.spark.chain_state import load_chain, plan_chain
 from cepheid.execution.spark.key_groups import choose_labels, share_groups
 from cepheid.execution.spark.stage_program import StageProgram
 from cepheid.execution.spark.stage_record import StageRecord, read_stage
@@ -37,7 +38,6 @@ from cepheid.placement.chain_keys import ChainKeys, find_chain_keys
 from cepheid.placement.place_by_nature import place_by_nature
 from cepheid.settings import Settings
 
-PIECE = 1 << 20  # bytes of a snapshot in one value, as chain_processor.py writes them
 DRAIN = "start the query with trigger(availableNow=True), wait until it ends, and try again"
 
 
@@ -182,8 +182,8 @@ def _recut_chains(
     parents = _find_parents(numbers, before, after)
     found: dict[int, StoredShare] = {}
     for place, share in enumerate(shares):
-        header, _ = read_blob(share.index)
-        snapshot = b"".join(share.blobs[number] for number in range(header["pieces"]))
+        header, small = read_blob(share.index)
+        snapshot = load_chain(header, small, share.blobs.__getitem__)
         children = [number for number in owned if parents.get(number) == place]
         record = _renew(header, after.groups)
         whole = _open(program, snapshot)
@@ -243,8 +243,7 @@ def _split_chain(
 
 
 def _write_chain(query: ContinuousQuery, timer: int | None, record: StageRecord) -> StoredShare:
-    snapshot = query.snapshot()
-    pieces = {number: snapshot[number * PIECE : (number + 1) * PIECE] for number in range(-(-len(snapshot) // PIECE))}
     timer = timer if query.is_waiting() else None
-    header = {"version": uuid.uuid4().hex, "pieces": len(pieces), "timer": timer, "stage": record.as_dict()}
-    return StoredShare(write_blob(header, []), pieces, timer=timer)
+    extra = {"version": uuid.uuid4().hex, "timer": timer, "stage": record.as_dict()}
+    change = plan_chain(*query.write_state(), {}, extra)
+    return StoredShare(change.index, change.puts, timer=timer)
