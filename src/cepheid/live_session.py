@@ -122,10 +122,10 @@ class Session:
             settings = Settings(lateness=read_lateness(lateness))
         else:
             settings = check_disorder(disorder, lateness).choose(Settings())
-        self._strict = strict
+        self._strict, self._emit = strict, settings.emit
         self._aggregates, self._functions = aggregates, functions
         self._on_change = check_on_change(on_change)
-        self._saved = None if snapshot is None else SavedState.read(snapshot)
+        self._saved = None if snapshot is None else SavedState.read(snapshot, settings.emit)
         self._lookups: dict[str, Table | Database] = {}
         self._event_time = dict(event_time or {})
         self._inputs = StreamInputs({})
@@ -301,7 +301,7 @@ class Session:
                 header, parts = feed.write_state()
                 users = [name for name, labels in self._shared.of.items() if not set(labels).isdisjoint(feed.vertices)]
                 engines.append(SavedEngine({**header, "queries": users}, parts))
-            return write_blob(*write_saved_state(stateful, engines, self._host.save_streams()))
+            return write_blob(*write_saved_state(stateful, engines, self._emit, self._host.save_streams()))
 
     def close(self, give_up: bool = False) -> None:
         """Give up what is not settled; sinks keep what was written.  give_up: files that are written as a whole are

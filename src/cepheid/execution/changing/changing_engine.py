@@ -282,7 +282,8 @@ class ChangingEngine:
         """Go on from a snapshot."""
         if kept.base is not None and not self._needs_base and self._patience.corrects:
             self._confine(None)  # taken when late events had none
-        if kept.confined and self._needs_base:
+        corrects = self._patience.corrects
+        if kept.confined and self._needs_base and corrects:
             raise SnapshotMismatch("the snapshot is of rows that nothing else read", hint=RESTART_HINT)
         self._held.hold(kept.held)
         self._told, self._newest = kept.present, kept.newest
@@ -290,15 +291,14 @@ class ChangingEngine:
         self.gate.horizon, self.bound.horizon = kept.present, kept.settled
         if kept.base is not None:
             self._base_horizon = kept.base.horizon
-            restored = self._rebuild(kept.base)
-            if self._patience.corrects:
-                self._base, self._kept_base = restored, None
-            else:
-                self._live = restored
-        computed = [pa.schema(schema).empty_table() for schema in self._live.schemas]
-        if self._patience.corrects:
+            self._live = self._rebuild(kept.base)
+            if corrects:
+                self._base, self._kept_base = self._live, None
+        if corrects:
             self._live = self._begin_again()
-            computed = self._step_through(self._live, kept.log, self._told, again=True)  # these rows were given out
+        computed = self._step_through(self._live, kept.log, self._told, again=True)  # these rows were given out
+        if not corrects:
+            self._log.events = self._no_events
         for number, given in enumerate(self.given):
             given.restore(kept.rows[number], kept.past[number], computed[number])
             given.turn, given.last_place = kept.turns[number], kept.places[number]

@@ -7,8 +7,8 @@ anew.
     id 3  d                                       retract id 3 d
                           id 4  e                 insert id 4 e
 
-A version is odd for inserts and even for retracts, and grows with each correction of the vertex: so it grows for each
-row, and nobody has to remember rows that are gone.
+A version is odd for inserts and even for retracts, and grows with each correction of the vertex, though it take nothing
+back here: who reads the rows may.  So it grows for each row, and nobody has to remember rows that are gone.
 
 Where another engine reads the rows in order, each has a *place*: a number between those of its neighbours, with room
 for rows that come between them later.
@@ -124,7 +124,7 @@ class GivenRows:
             return self._nothing
         fresh = self._describe(rows)
         if self._order is not None:
-            return self._correct(pa.concat_tables([self.rows, fresh]))
+            return self._correct(pa.concat_tables([self.rows, fresh]), turns=False)
         if self._in_order:
             places = self.last_place + GAP * np.arange(1, len(fresh) + 1)
             self.last_place = int(places[-1])
@@ -146,7 +146,7 @@ class GivenRows:
 
     def replace(self, rows: pa.Table) -> pa.Table:
         """Instead of those that may still change, these are the rows: what is no longer so, and what is new."""
-        return self._correct(self._describe(rows))
+        return self._correct(self._describe(rows), turns=True)
 
     def name(self, rows: pa.Table) -> pa.Array:
         """The ids of rows."""
@@ -233,10 +233,10 @@ class GivenRows:
     def take(self, difference: Difference) -> pa.Table:
         """So it is from now on: what is no longer so, and what is new."""
         lost, fresh = difference.lost, difference.fresh
+        self.turn += self._waiting is None
         if not len(difference.gone) and not len(fresh):
             return self._nothing
         if len(difference.gone):
-            self._turn_over(lost)
             self._shelve().remove(difference.gone)
             self._leave_unsaid(difference.unsaid)
             self._whole = self._kept = None
@@ -303,10 +303,6 @@ class GivenRows:
             return given.filter(pa.array(gone)), self._no_rows.column(ROW)
         return given.filter(pa.array(gone & ~waiting)), given.filter(pa.array(gone & waiting)).column(ROW)
 
-    def _turn_over(self, lost: pa.Table) -> None:
-        """Versions grow with what is taken back."""
-        self.turn += len(lost) > 0 and self._waiting is None
-
     def _leave_unsaid(self, ids: pa.ChunkedArray) -> None:
         if self._waiting is not None and len(ids):
             self._waiting = self._waiting.filter(pc.invert(pc.is_in(self._waiting.column(ROW), value_set=ids)))
@@ -335,8 +331,8 @@ class GivenRows:
             same[same] = self._hash_values(fresh)[same] == self._hash_values(given)[before[same]]
         return same, before
 
-    def _correct(self, fresh: pa.Table) -> pa.Table:
-        """fresh: all rows that may change, in order, some of them without a place."""
+    def _correct(self, fresh: pa.Table, turns: bool) -> pa.Table:
+        """fresh: all rows that may change, in order, some of them without a place.  turns: because of late events."""
         given = self.rows
         same, before = self._find_same(fresh, given)
         places = np.full(len(fresh), _NOWHERE)
@@ -347,7 +343,7 @@ class GivenRows:
         stays[before[same]] = True
         lost, unsaid = self._part(given, ~stays, self._are_waiting(np.arange(len(given))))
         self._leave_unsaid(unsaid)
-        self._turn_over(lost)
+        self.turn += (turns or len(lost) > 0) and self._waiting is None
         versions = np.full(len(fresh), 2 * self.turn + 1)
         versions[same] = given.column(VERSION).to_numpy()[before[same]]
         fresh = _set_column(_set_column(fresh, VERSION, versions), PLACE, places)

@@ -70,9 +70,9 @@ class ContinuousQuery:
         self._several = several
         self._inputs = StreamInputs(schemas)
         schemas = self._inputs.schemas
-        self._graph = placed.graph
+        self._graph, self._emit = placed.graph, settings.emit
         self._host = make_host(schemas, lookups or {}, settings, clock, origin=origin)
-        saved = None if snapshot is None else SavedState.read(snapshot)
+        saved = None if snapshot is None else SavedState.read(snapshot, settings.emit)
         self.restored = Restored() if saved is None else saved.compare(list_stateful(self._graph), on_change)
         self._result_schemas = self._host.open(placed, saved)
         has_lanes = self._host.may_take_short_way and not several and not self._host.times.are_needed
@@ -177,6 +177,7 @@ class ContinuousQuery:
         return write_saved_state(
             list_stateful(self._graph),
             [SavedEngine(*run.write_state()) for run in self._host.list_engines()],
+            self._emit,
             self._host.save_streams(),
         )
 

@@ -63,12 +63,18 @@ class SavedState:
     streams: SavedStreams | None = None
 
     @staticmethod
-    def read(blob: bytes) -> SavedState:
+    def read(blob: bytes, emit: str) -> SavedState:
+        """emit: how rows come out of whoever goes on from it."""
         header, parts = read_blob(blob)
         if "queries" not in header:
             raise SnapshotMismatch(
                 "this snapshot was written by a version that did not know its queries",
                 hint="start without it, or with the version that wrote it",
+            )
+        if header.get("emit", emit) != emit:
+            raise SnapshotMismatch(
+                f'the snapshot was taken with emit="{header["emit"]}", and is opened with emit="{emit}"',
+                hint="open it as it was taken, or begin without it: rows that were given out cannot be told otherwise",
             )
         engines = []
         for told in header["engines"]:
@@ -114,12 +120,13 @@ def list_stateful(graph: QueryGraph) -> dict[str, dict[str, str]]:
 
 
 def write_saved_state(
-    queries: Mapping[str, Vertices], engines: list[SavedEngine], streams: SavedStreams | None = None
+    queries: Mapping[str, Vertices], engines: list[SavedEngine], emit: str, streams: SavedStreams | None = None
 ) -> tuple[dict[str, Any], list[bytes]]:
     """A header and parts, of which a snapshot is made."""
     headers = [{**engine.header, "parts": len(engine.parts)} for engine in engines]
     parts = [part for engine in engines for part in engine.parts]
-    told: dict[str, Any] = {"queries": {name: dict(each) for name, each in queries.items()}, "engines": headers}
+    described = {name: dict(each) for name, each in queries.items()}
+    told: dict[str, Any] = {"queries": described, "engines": headers, "emit": emit}
     if streams is not None:
         told["streams"] = streams.header
         parts += streams.parts
