@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from cepheid.session import explain as explain
     from cepheid.session import late_events as late_events
     from cepheid.session import open as open  # noqa: A004 (the name is part of the contract: cep.open)
+    from cepheid.session import report_lateness as report_lateness
     from cepheid.session import sql as sql
     from cepheid.user_functions import Function as Function
 
@@ -89,6 +90,7 @@ _HOMES = {
     "TimedAction": "cepheid.deployment",
     "replay": "cepheid.deployment",
     "late_events": "cepheid.session",
+    "report_lateness": "cepheid.session",
     "count_rejected": "cepheid.session",
     "CepheidError": "cepheid.errors",
     "RejectedEventsWarning": "cepheid.errors",

@@ -36,6 +36,7 @@ from cepheid.settings import ChangelogName, EmitName, Settings, WrittenDialect, 
 from cepheid.user_functions import Function, read_functions
 
 if TYPE_CHECKING:
+    from cepheid.disorder.lateness_report import LatenessReport
     from cepheid.execution.embedded.continuous import ContinuousQuery
     from cepheid.execution.shares.shared_query import SharedQuery
 
@@ -242,6 +243,14 @@ def late_events(spark: Any, checkpoint: str) -> Any:
     from cepheid.execution.spark.late_stream import read_late_events
 
     return read_late_events(spark, checkpoint)
+
+
+def report_lateness(query: Any) -> LatenessReport | None:
+    """How late the events of a streaming query on Spark are, how long they wait, what corrections there are, as of its
+    last batches; None without `cep.Disorder`, and before the first one has ended."""
+    from cepheid.execution.spark.measurements import report_lateness as report
+
+    return report(query)
 
 
 def count_rejected(frame: Any) -> int:

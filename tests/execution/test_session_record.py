@@ -74,7 +74,7 @@ def test_changed_is_what_would_lose_state() -> None:
 def test_a_stage_has_left_once_it_answered_to_that() -> None:
     meter = SessionMeter()
     for number, stages_seen in ((0, (0, 1)), (1, (0, 1)), (2, (0, 1, 2))):
-        meter.note(BatchAccount(number, 0.1, {stage: Counter(events=1) for stage in stages_seen}, {}))
+        meter.note(BatchAccount(number, 0.1, {stage: Counter(events=1) for stage in stages_seen}, {}, {}))
     assert meter.list_answered(2, 3) == {0, 1, 2}
     assert meter.list_answered(3, 3) == set(), "what was seen before the change does not count"
     assert meter.count().events == 7

@@ -5,13 +5,18 @@ from __future__ import annotations
 import json
 from datetime import timedelta
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import cepheid as cep
 from cepheid.application import Application, make_catalog, read_application
+from cepheid.disorder.lateness_report import LatenessTally
+from cepheid.disorder.lateness_shares import write_share
 from cepheid.errors import CepheidError, InvalidInput, NotSupportedYet, RunFailed, UnknownKind
 from cepheid.execution.embedded.relations import describe_sql
 from cepheid.execution.endpoints import ENDPOINTS
@@ -213,7 +218,7 @@ def make_progress(batch: int, **more: Any) -> dict[str, Any]:
 
 
 def test_each_batch_is_counted_once_and_events_are_not_files() -> None:
-    counts = {"events": 1000, "rows": 2, "late": 4, "rejected": 1, "dropped": 0}
+    counts = {"events": 1000, "rows": 2, "late": 4, "rejected": 1, "dropped": 0, "lateness": []}
     by_engines = make_progress(1, observedMetrics={ROWS: {"count": 2}, "cepheid x": counts})
     idle = make_progress(2, durationMs={"triggerExecution": 1})
     reader, dead, tally = ProgressReader("late"), ProgressReader("buses", is_dead=True), Tally()
@@ -231,6 +236,27 @@ def test_each_batch_is_counted_once_and_events_are_not_files() -> None:
     }
     (first, *_) = ProgressReader("late").read_new([make_progress(0)])
     assert (first.waiting, first.horizon_ms, first.duration_ms) == (3, 1_767_225_600_000, 20.0)
+
+
+def test_how_late_events_are_is_told_of_all_shares_so_far() -> None:
+    def make_told(share: int, *lateness_us: int) -> dict[str, Any]:
+        tally = LatenessTally()
+        tally.see(np.array(lateness_us), 0)
+        told = {"events": 4, "rows": 0, "late": 0, "rejected": 0, "dropped": 0}
+        return {"cepheid x": {**told, "lateness": [write_share(share, [tally])]}}
+
+    recent = [
+        make_progress(batch, observedMetrics=told)
+        for batch, told in enumerate([make_told(0, 0, 0), make_told(1, 0, 9), make_told(1, 0, 9, 0, 9)])
+    ]
+    shares = [batch.lateness.late_share for batch in ProgressReader("late").read_new(recent) if batch.lateness]
+    assert shares == [0, 1 / 4, 1 / 3]
+    seen = cep.report_lateness(SimpleNamespace(recentProgress=recent))
+    assert seen is not None
+    assert seen.late_share == 1 / 3
+    assert cep.report_lateness(SimpleNamespace(recentProgress=[make_progress(0)])) is None
+    with pytest.raises(InvalidInput, match="no StreamingQuery"):
+        cep.report_lateness(3)
 
 
 class Started:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pyarrow as pa
 import pytest
 
 import cepheid as cep
+from cepheid.disorder.lateness_report import LatenessReport
 from cepheid.errors import InvalidInput, SnapshotMismatch
 from cepheid.execution.changelogs.kinds import read_changelog
 from cepheid.testing import list_rows
@@ -182,6 +184,61 @@ def test_session_on_spark_corrects(spark: Any, tmp_path: Path) -> None:
     for name, tables in found.items():
         whole = answer_whole(name, pa.concat_tables([arrivals, make_end()]))
         assert before_end(count_net(pa.concat_tables(tables))) == before_end(whole), name
+
+
+def feed_behind(stream: FedStream) -> Iterator[str]:
+    """Four keys, an event of each in every second, then one of each that is 4.5 s behind; gives the run that is due."""
+
+    def make_file(*seconds: float) -> pa.Table:
+        rows = [(second, key) for second in seconds for key in range(4)]
+        times = pa.array([int(second * 1e6) for second, _ in rows], pa.timestamp("us", "UTC"))
+        return pa.table([times, pa.array([key for _, key in rows], pa.int32()), [1] * len(rows)], schema=SCHEMA)
+
+    for begin in (0, 20):
+        stream.feed(make_file(*range(begin, begin + 20)))
+    yield "in order"
+    stream.feed(make_file(34.5))
+    yield "from the checkpoint"
+
+
+def check_lateness(seen: LatenessReport | None, run: str, given: int, taken_back: int) -> None:
+    """given, taken_back: rows of a key."""
+    assert seen is not None
+    assert seen.slack_s == 0
+    assert seen.lateness_p50_s == 0
+    if run == "in order":
+        assert (seen.late_share, seen.lateness_p999_s, seen.corrections_per_1000) == (0, 0, 0)
+        return
+    assert seen.late_share == pytest.approx(1 / 41, rel=0.05), "what is old weighs less"
+    assert seen.lateness_p99_s == pytest.approx(4.5, rel=0.1)
+    assert seen.corrections_per_1000 == pytest.approx(1000 * taken_back / given)
+    assert seen.recall_if_final == pytest.approx(1 - taken_back / given)
+
+
+def test_lateness_of_a_query_is_in_its_progress(spark: Any, tmp_path: Path) -> None:
+    """Of 19 windows of a key one is given anew."""
+    stream = FedStream(spark, tmp_path, SCHEMA)
+    for run in feed_behind(stream):
+        disorder = cep.Disorder(wait="0 s", bound="10 s", emit="changes")
+        query = stream.run(QUERIES["sums"], disorder=disorder, key_groups=FEW_GROUPS)
+        check_lateness(cep.report_lateness(query), run, 20, 1)
+
+
+def test_lateness_of_a_session_is_that_of_all_its_stages(spark: Any, tmp_path: Path) -> None:
+    """Of 19 and of 9 windows of a key one is given anew."""
+    stream = FedStream(spark, tmp_path, SCHEMA)
+    settings: Any = {
+        "disorder": cep.Disorder(wait="0 s", bound="10 s", emit="changes"),
+        "key_groups": FEW_GROUPS,
+    }
+    for run in feed_behind(stream):
+        with cep.Session(spark, checkpoint=stream.checkpoint, **settings) as session:
+            session.source("events", stream.frame())
+            session.deploy("sums", QUERIES["sums"], sink=[])
+            session.deploy("longer", QUERIES["sums"].replace("2 SECONDS", "4 SECONDS"), sink=[])
+            assert session.watch().lateness is None
+            session.run()
+            check_lateness(session.watch().lateness, run, 20 + 10, 1 + 1)
 
 
 def test_a_silent_stream_is_not_waited_for(spark: Any, tmp_path: Path) -> None:

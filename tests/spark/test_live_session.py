@@ -167,6 +167,7 @@ def test_changes_while_it_runs(spark: Any, tmp_path: Path) -> None:
     wait_until(lambda: both.there.rows_given["pair"] > seen, both.there)
     both.compare()
     watched = both.there.watch()
+    assert watched.lateness is None  # nobody asked for it
     assert [query.query for query in watched.observation.queries] == ["pair"]
     assert watched.observation.queries[0].throughput_per_s > 0
     assert [type(each.action).__name__ for each in watched.actions] == ["Deploy", "Deploy", "Retire"]

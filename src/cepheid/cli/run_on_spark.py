@@ -125,12 +125,16 @@ def _draw(last: dict[str, BatchProgress], counts: dict[str, int]) -> Any:
 
     from rich.table import Table
 
-    table = Table("query", "batch", "events", "rows", "late", "horizon", "took", "files waiting")
+    table = Table("query", "batch", "events", "rows", "late", "lateness p99", "horizon", "took", "files waiting")
     for title, batch in last.items():
         total = counts[f"{'dead letters' if batch.is_dead else 'rows'} of {batch.name}"]
         horizon = "" if batch.horizon_ms is None else f"{datetime.fromtimestamp(batch.horizon_ms / 1000, UTC):%F %T}"
         events = "" if batch.is_dead else f"{counts[f'events of {batch.name}']:,}"
         waiting = "" if batch.waiting is None else f"{batch.waiting:,}"
+        p99_s = None if batch.lateness is None else batch.lateness.lateness_p99_s
+        lateness = "" if p99_s is None else f"{p99_s:.1f} s"
         took = f"{batch.duration_ms / 1000:.1f} s"
-        table.add_row(title, str(batch.batch), events, f"{total:,}", f"{batch.late:,}", horizon, took, waiting)
+        table.add_row(
+            title, str(batch.batch), events, f"{total:,}", f"{batch.late:,}", lateness, horizon, took, waiting
+        )
     return table

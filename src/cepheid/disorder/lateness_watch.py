@@ -11,12 +11,11 @@ No wait is longer than the bound, beyond which events are late anyway, or than w
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from cepheid.disorder.lateness_report import LatenessReport, LatenessTally
+from cepheid.disorder.lateness_report import LatenessReport, LatenessTally, merge_tallies
 from cepheid.disorder.speculation import LoadZone, Speculation, follow_load
 from cepheid.disorder.waits.fixed import FixedWait
 from cepheid.disorder.waits.kinds import make_wait
@@ -47,7 +46,6 @@ class LatenessWatch:
         self._speculation = Speculation(1.0 if factor is None else factor)
         self.tally = LatenessTally()
         self.moment = BEGINNING  # event time by now
-        self.given = self.taken_back = 0  # rows
 
     def held_us(self, number: int) -> int:
         """How long events of an input are held back from now on."""
@@ -70,11 +68,6 @@ class LatenessWatch:
             wait.learn(needs, self.moment)
         self.tally.learn(needs, self.moment)
 
-    def count_rows(self, given: int, taken_back: int) -> None:
-        """Rows that came out, and how many of those before them are no longer so."""
-        self.given += given
-        self.taken_back += taken_back
-
     @property
     def learns(self) -> bool:
         """Does the rule ask what results needed?"""
@@ -94,14 +87,12 @@ class LatenessWatch:
             "tally": self.tally.write_state(),
             "speculation": [self._speculation.factor, best],
             "moment": self.moment,
-            "rows": [self.given, self.taken_back],
         }
 
     def read_state(self, state: Mapping[str, Any]) -> None:
         """Of a watch with the same rule; what another rule knew is not understood, and begins anew."""
         self.tally.read_state(state["tally"])
         self.moment = state["moment"]
-        self.given, self.taken_back = state["rows"]
         if self._is_adaptive:
             self._speculation = Speculation(*state["speculation"])
         if state["rule"] == self._rule:
@@ -110,13 +101,5 @@ class LatenessWatch:
 
 
 def report_lateness(watches: Iterable[LatenessWatch]) -> LatenessReport:
-    """Of all engines together.  Where no rule asks what results needed, corrections are those that there were."""
-    total, given, taken_back = LatenessTally(), 0, 0
-    for watch in watches:
-        total.merge(watch.tally)
-        given, taken_back = given + watch.given, taken_back + watch.taken_back
-    report = total.report()
-    if total.results.total or not given:
-        return report
-    corrected = taken_back / given
-    return replace(report, corrections_per_1000=1000 * corrected, recall_if_final=max(0.0, 1 - corrected))
+    """Of all engines together."""
+    return merge_tallies(watch.tally for watch in watches).report()

@@ -231,7 +231,7 @@ class ChangingEngine:
         self.counts.rows += sum(map(len, rows))
         if self.watch is not None:
             taken_back = sum(int(read_flags(table.column(GONE)).sum()) for table in rows if len(table))
-            self.watch.count_rows(sum(map(len, rows)) - taken_back, taken_back)
+            self.watch.tally.count_rows(sum(map(len, rows)) - taken_back, taken_back)
         self._count_state()
         return rows
 

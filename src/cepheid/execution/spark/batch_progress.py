@@ -10,7 +10,9 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from cepheid.execution.spark.measurements import read_progress
+from cepheid.disorder.lateness_report import LatenessReport
+from cepheid.disorder.lateness_shares import LatenessOfShares
+from cepheid.execution.spark.measurements import find_counted, hear_lateness, read_progress
 
 READ = "records read from "  # what a source that Spark sees no records of is counted under, with its name
 ROWS = "rows given"  # what a query's output is counted under in Spark's observedMetrics
@@ -19,7 +21,8 @@ ROWS = "rows given"  # what a query's output is counted under in Spark's observe
 @dataclass(frozen=True, slots=True)
 class BatchProgress:
     """rows: that came out; of a source's dead letters (is_dead): so many records.  horizon_ms: the watermark.  waiting:
-    files that are there and not yet read; None: the source does not say."""
+    files that are there and not yet read; None: the source does not say.  lateness: of events by then; None: nobody
+    looks."""
 
     name: str
     batch: int
@@ -31,6 +34,7 @@ class BatchProgress:
     horizon_ms: int | None
     waiting: int | None = None
     is_dead: bool = False
+    lateness: LatenessReport | None = None
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)
@@ -42,6 +46,7 @@ class ProgressReader:
     def __init__(self, name: str, is_dead: bool = False) -> None:
         self._name, self._is_dead = name, is_dead
         self._last = -1
+        self._lateness = LatenessOfShares()
 
     def read_new(self, recent: list[Any]) -> list[BatchProgress]:
         """recent: as Spark keeps it, the oldest first; each batch that ran is given once."""
@@ -55,12 +60,12 @@ class ProgressReader:
     def _read(self, progress: Any) -> BatchProgress:
         observed: Mapping[str, Any] = progress["observedMetrics"]
         measured = read_progress(progress)
-        is_counted = any(name.startswith("cepheid") for name in observed)  # by engines; Spark may count files
+        hear_lateness(self._lateness, progress)
         rows = observed[ROWS]["count"] if ROWS in observed else 0
         return BatchProgress(
             self._name,
             progress["batchId"],
-            measured.events if is_counted else _count_read(progress),
+            measured.events if find_counted(progress) else _count_read(progress),
             int(rows or 0),
             measured.late,
             measured.rejected,
@@ -68,6 +73,7 @@ class ProgressReader:
             measured.horizon_ms,
             _count_waiting(progress["sources"]),
             self._is_dead,
+            self._lateness.report(),
         )
 
 

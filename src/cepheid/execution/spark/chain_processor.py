@@ -20,6 +20,7 @@ import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
+from cepheid.disorder.lateness_shares import write_share
 from cepheid.event_time import BEGINNING
 from cepheid.execution.blob import read_blob, write_table
 from cepheid.execution.embedded.continuous import ContinuousQuery
@@ -31,6 +32,7 @@ from cepheid.execution.spark.processor import (
     Envelopes,
     StageStates,
     find_newest,
+    make_answers,
     read_envelopes,
     read_horizon,
     timer_of_waiting,
@@ -124,11 +126,10 @@ class ChainProcessor(StatefulProcessor):
         self._keep_late(query)
         self._save(query, stored, timer_values)
         after = query.counts.as_dict()
-        counted = {name: after[name] - before[name] for name in ("rejected", "late", "dropped")}
-        counted |= {"events": sum(map(len, tables)), "rows": len(cells)}
-        payload = write_table(cells) if len(cells) else None
-        told = {name: [count] for name, count in counted.items()}
-        return pd.DataFrame({**told, "payload": pd.Series([payload], dtype="object")})
+        counted = {name: [after[name] - before[name]] for name in ("rejected", "late", "dropped")}
+        counted |= {"events": [sum(map(len, tables))], "rows": [len(cells)]}
+        lateness = write_share(share, [watch.tally for watch in query.list_watches()])
+        return make_answers([write_table(cells) if len(cells) else None], counted, lateness)
 
     def _load(self, share: int) -> tuple[ContinuousQuery, dict[str, Any]]:
         """The query as the store tells it, and what is stored."""

@@ -192,7 +192,9 @@ def run_stateful(
     settled: columns for which the horizon is a watermark, with its delay in milliseconds."""
     answers = answer_envelopes(packed, processor, OUTPUT_SCHEMA)
     counted = answers.observe(
-        name_counts(f"cepheid {stage.vertex} {stage.record.digest}"), *(F.sum(each).alias(each) for each in COUNTED)
+        name_counts(f"cepheid {stage.vertex} {stage.record.digest}"),
+        *(F.sum(each).alias(each) for each in COUNTED),
+        F.collect_list("lateness").alias("lateness"),  # of each share: a quantile of all is not one of theirs
     )
     marked = counted.select(mark_stage(F.col("payload"), stage.record, stage.clock, stage.program))
     schema = from_arrow_schema(stage.cells)

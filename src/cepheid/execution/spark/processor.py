@@ -38,7 +38,7 @@ from cepheid.graph.node import EngineNode
 from cepheid.user_functions import Function
 
 COUNTED = ("events", "rejected", "late", "rows", "dropped")
-OUTPUT_SCHEMA = ", ".join([*(f"{name} long" for name in COUNTED), "payload binary"])
+OUTPUT_SCHEMA = ", ".join([*(f"{name} long" for name in COUNTED), "lateness string", "payload binary"])
 MOST_CACHED = 256
 
 Envelopes = tuple[list[int], list[int], list[bytes | None], list[int]]  # ports, sequences, payloads, newest times
@@ -143,8 +143,7 @@ class EngineProcessor(StatefulProcessor):
         self._save(share, engine, stored, {**known, "timer": header.get("timer")}, timer_values)
         after = engine.counts.as_dict()
         changes = {name: [after[name] - before[name]] for name in COUNTED}
-        payload = write_table(cells) if len(cells) else None
-        return pd.DataFrame({**changes, "payload": pd.Series([payload], dtype="object")})
+        return make_answers([write_table(cells) if len(cells) else None], changes)
 
     def _load(self, share: int) -> tuple[Engine, StoredState, dict[str, Any]]:
         """The engine as the store tells it, from this process's memory if that is the same."""
@@ -201,6 +200,16 @@ class EngineProcessor(StatefulProcessor):
                 (batch,), (write_table(name_events(pa.concat_tables(engine.late), self._task.names)),)
             )
             engine.late = []
+
+
+def make_answers(
+    payloads: list[bytes | None], counted: Mapping[str, list[int]], lateness: str | None = None
+) -> pd.DataFrame:
+    """What a processor gives.  counted: for each payload; 0 of what is left out.  lateness: what its share knows."""
+    none = [0] * len(payloads)
+    texts: dict[str, list[Any]] = {"lateness": [lateness] * len(payloads), "payload": payloads}
+    numbers = {name: counted.get(name, none) for name in COUNTED}
+    return pd.DataFrame({**numbers, **{name: pd.Series(each, dtype="object") for name, each in texts.items()}})
 
 
 def read_envelopes(rows: Iterator[pd.DataFrame]) -> Envelopes:

@@ -548,7 +548,8 @@ class SparkLiveSession:
 
     def watch(self) -> Watched:
         """What a dashboard shows: measurements since the last look, actions and counts so far."""
-        return Watched(self.observe(), tuple(self._actions), self.counts, dict(self.rows_given))
+        observed, lateness = self.observe(), self._meter.report_lateness()
+        return Watched(observed, tuple(self._actions), self.counts, dict(self.rows_given), lateness)
 
     @property
     def counts(self) -> Counts:

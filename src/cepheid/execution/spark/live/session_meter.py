@@ -8,6 +8,8 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any
 
+from cepheid.disorder.lateness_report import LatenessReport
+from cepheid.disorder.lateness_shares import LatenessOfShares
 from cepheid.execution.spark.live.batch_pace import MeasuredBatch
 from cepheid.execution.spark.live.session_rows import BatchAccount
 from cepheid.measurement import Counts, MachineMeasurement, Observation, QueryMeasurement, VertexMeasurement
@@ -24,6 +26,7 @@ class SessionMeter:
         self._stages_of: Mapping[str, Mapping[str, int]] = {}
         self._total: Counter[str] = Counter()
         self._new: dict[int, Counter[str]] = {}
+        self._lateness = LatenessOfShares()
         self._busy_s, self._batches = 0.0, 0
         self._since_s = 0.0
         self.rows: Counter[str] = Counter()
@@ -33,11 +36,14 @@ class SessionMeter:
     def watch(self, stages_of: Mapping[str, Mapping[str, int]]) -> None:
         """By query and vertex, the numbers of stages, from now on."""
         self._stages_of = stages_of
+        self._lateness.keep({number for stages in stages_of.values() for number in stages.values()})
 
     def note(self, account: BatchAccount) -> None:
         for stage, counted in account.counts.items():
             self._new.setdefault(stage, Counter()).update(counted)
             self._total.update(counted)
+        for stage, told in account.lateness.items():
+            self._lateness.hear(stage, told)
         self.rows.update(account.rows)
         self.recent.append(account)
         self._last_seen.update(dict.fromkeys(account.counts, account.number))
@@ -50,6 +56,10 @@ class SessionMeter:
 
     def count(self) -> Counts:
         return Counts(**{name: self._total[name] for name in COUNTED})
+
+    def report_lateness(self) -> LatenessReport | None:
+        """Of the stages that run; None: nobody looks, or nothing has come yet."""
+        return self._lateness.report()
 
     def observe(self, now_s: float, machine: str, cores: int) -> Observation:
         """Since the last time."""

@@ -23,11 +23,11 @@ from cepheid.execution.spark.key_groups import choose_labels
 from cepheid.execution.spark.live.session_stage import PassTask, StageTask
 from cepheid.execution.spark.plain_errors import TellPlainly
 from cepheid.execution.spark.processor import (
-    COUNTED,
     OUTPUT_SCHEMA,
     EngineProcessor,
     Envelopes,
     StageStates,
+    make_answers,
     read_envelopes,
 )
 
@@ -47,9 +47,7 @@ class PassProcessor:
             order = sorted(range(len(sequences)), key=sequences.__getitem__)
             tables = [read_payload(payload) for payload in (payloads[place] for place in order) if payload is not None]
         sizes = [len(table) for table in tables]
-        told: dict[str, Any] = {name: [0] * len(tables) for name in COUNTED}
-        told |= {"events": sizes, "rows": sizes}
-        return pd.DataFrame({**told, "payload": pd.Series([write_table(table) for table in tables], dtype="object")})
+        return make_answers([write_table(table) for table in tables], {"events": sizes, "rows": sizes})
 
 
 class SessionProcessor(StatefulProcessor):
@@ -115,8 +113,7 @@ class SessionProcessor(StatefulProcessor):
             states.index.clear()
         for each in (states.blobs, self._pieces, states.late):
             each.clear()
-        nothing: dict[str, Any] = {name: [0] for name in COUNTED}
-        return _tell(number, pd.DataFrame({**nothing, "payload": pd.Series([None], dtype="object")}))
+        return _tell(number, make_answers([None], {}))
 
 
 def _tell(number: int, answer: pd.DataFrame) -> pd.DataFrame:

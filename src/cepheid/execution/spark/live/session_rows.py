@@ -47,11 +47,13 @@ class QueryOutput:
 
 @dataclass(frozen=True)
 class BatchAccount:
-    """What a batch did.  counts: by stage.  rows: by query.  seconds: that it took here, engines and sinks together."""
+    """What a batch did.  counts: by stage.  lateness: by stage, what its shares know (lateness_shares.py).  rows: by
+    query.  seconds: that it took here, engines and sinks together."""
 
     number: int
     seconds: float
     counts: Mapping[int, Counter[str]]
+    lateness: Mapping[int, list[str]]
     rows: Mapping[str, int]
 
 
@@ -68,7 +70,7 @@ class BatchTaker:
         begun = time.monotonic()
         answers = answers.persist(StorageLevel.MEMORY_AND_DISK)
         try:
-            counts, size = _count(answers)
+            counts, lateness, size = _count(answers)
             given = {stage: counted["rows"] for stage, counted in counts.items()}
             outputs = [output for output in self._outputs if output.has_rows(given)]
             here = _collect(answers) if outputs and size <= AT_ONCE_BYTES else None
@@ -77,7 +79,7 @@ class BatchTaker:
                 with _make_rows(output, answers, here) as found:
                     self._write(output, found, BatchId(output.name, f"{checkpoint}-{output.since}", number))
                     rows[output.name] = found.count
-            self._tell(BatchAccount(number, time.monotonic() - begun, counts, rows))
+            self._tell(BatchAccount(number, time.monotonic() - begun, counts, lateness, rows))
         finally:
             answers.unpersist()
 
@@ -94,14 +96,17 @@ class BatchTaker:
             raise
 
 
-def _count(answers: DataFrame) -> tuple[dict[int, Counter[str]], int]:
-    """By stage, and how many bytes there are."""
+def _count(answers: DataFrame) -> tuple[dict[int, Counter[str]], dict[int, list[str]], int]:
+    """By stage, also how late events are; and how many bytes there are."""
     found: dict[int, Counter[str]] = {}
+    lateness: dict[int, list[str]] = {}
     size = 0
-    for row in answers.select("stage", *COUNTED, F.length("payload").alias("size")).collect():
+    for row in answers.select("stage", *COUNTED, "lateness", F.length("payload").alias("size")).collect():
         found.setdefault(row.stage, Counter()).update({name: row[name] for name in COUNTED})
+        if row.lateness is not None:
+            lateness.setdefault(row.stage, []).append(row.lateness)
         size += row.size or 0
-    return found, size
+    return found, lateness, size
 
 
 def _collect(answers: DataFrame) -> dict[int, list[pa.Table]]:
