@@ -234,7 +234,7 @@ def explain_compilation(
     parts = [render_text(graph, places if step == "bound" else _note_columns(graph, places))]
     if step != "bound":
         parts += [report_patterns(graph), report_windows(graph), report_waiting(graph, idle)]
-        parts += [] if late is None else [report_late(graph, late)]
+        parts += [] if late is None else [report_late(graph, late, compilation.placed.engines())]
     if step == "rewritten":
         parts.append(_explain_trace(compilation))
     return "\n\n".join(part for part in parts if part)

@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 
 import cepheid as cep
 from cepheid.cli import app
-from cepheid.errors import InvalidInput, NotSupportedYet
+from cepheid.errors import InvalidInput, NotSupportedYet, SnapshotMismatch
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 SCHEMA = pa.schema({"ts": pa.timestamp("us", "UTC"), "k": "int32", "v": "int64"})
@@ -216,6 +216,80 @@ def test_an_event_that_is_read_twice_is_taken_or_late_as_one() -> None:
     late = query.late_events()
     assert len(late) > 0
     assert count_rows(rows) == count_rows(cep.sql(text, s=without(arrivals, late)))
+
+
+@pytest.mark.parametrize("wait", ["0 s", "500 ms", "quantile"])
+def test_an_event_is_late_for_all_windows_of_a_query_or_for_none(wait: str) -> None:
+    text = """SELECT 1 AS w, count(*) AS n FROM s [RANGE 1 SECOND SLIDE 1 SECOND] UNION ALL
+        SELECT 10 AS w, sum(v) AS n FROM s [RANGE 10 SECONDS SLIDE 10 SECONDS]"""
+    arrivals = make_arrivals(22, 300, 2.0)
+    disorder = cep.Disorder(wait=wait, bound="2 s")
+    query = cep.open(text, s=SCHEMA, disorder=disorder)
+    rows = run(query, arrivals, 7)
+    moments = set(query.late_events().column("ts").to_pylist())
+    taken = arrivals.filter(pa.array([moment not in moments for moment in arrivals.column("ts").to_pylist()]))
+    assert len(moments) > 0
+    assert count_rows(rows) == count_rows(cep.sql(text, s=taken.sort_by("ts")))
+    assert "as for the others that read the stream" in cep.explain(text, s=SCHEMA, disorder=disorder)
+
+
+def test_both_zeros_are_one_group_and_stay_it() -> None:
+    """What came first named the group, and another one once that was forgotten: the row was taken back for good."""
+    text = "SELECT f, count(*) AS n FROM s [RANGE 3 SECONDS SLIDE 3 SECONDS] GROUP BY f"
+    schema = pa.schema({"ts": pa.timestamp("us"), "f": pa.float64()})
+    rows = [(12, -0.0), (17, 0.0), (19, 7.0), (18, -0.0), (25, 7.0), (24, 7.0), (26, float("nan"))]
+    query = cep.open(text, s=schema, disorder=cep.Disorder(wait="0 s", bound="2 s", emit="changes"))
+    pushes = [pa.table([[1_000_000 * second], [value]], schema=schema) for second, value in rows]
+    changes = pa.concat_tables([*(query.push(s=push) for push in pushes), query.finish()])
+    expected = cep.sql(text, s=pa.concat_tables(pushes).sort_by("ts"))
+    assert Counter(map(str, count_net(changes).elements())) == Counter(
+        map(str, ((value + 0.0, count) for value, count in count_rows(expected).elements()))
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT sum(v) AS s FROM s [ROWS 3 SLIDE 3]",
+        "SELECT sum(v) AS s FROM s [ROWS UNBOUNDED]",
+        "SELECT a.v AS a, b.v AS b FROM PATTERN SEQ(s a, s b) WHERE b.v = 2 * a.v",
+        "SELECT a.v AS a, b.v AS b FROM PATTERN SEQ(s a, s b) WHERE b.v = 2 * a.v WITHIN INTERVAL '9' SECOND",
+    ],
+)
+@pytest.mark.filterwarnings("ignore::cepheid.UnboundedStateWarning")
+@pytest.mark.parametrize("waits", [("0 s", "10 s"), ("10 s", "0 s"), ("1 s", "5 s")])
+def test_a_snapshot_goes_on_with_another_wait(text: str, waits: tuple[str, str]) -> None:
+    first, second = (cep.Disorder(wait=wait, bound="10 s", emit="changes") for wait in waits)
+    pushes = [events(*((float(v), 1, v) for v in some)) for some in ((1, 2, 3, 4, 5), (6, 7, 8), (100,))]
+    query = cep.open(text, s=SCHEMA, disorder=first)
+    given = [query.push(s=pushes[0])]
+    query = cep.open(text, s=SCHEMA, disorder=second, snapshot=query.snapshot())
+    given += [query.push(s=push) for push in pushes[1:]] + [query.finish()]
+    assert count_net(pa.concat_tables(given)) == count_rows(cep.sql(text, s=pa.concat_tables(pushes)))
+
+
+@pytest.mark.parametrize("text", [PAIRS, SUMS, "SELECT v % 2 AS p, count(*) AS n FROM s GROUP BY v % 2"])
+def test_a_snapshot_is_of_one_emit(text: str) -> None:
+    """Rows were given out twice, or never."""
+    query = cep.open(text, s=SCHEMA, emit="changes")
+    query.push(s=events((1.0, 1, 2)))
+    with pytest.raises(SnapshotMismatch, match='taken with emit="changes", and is opened with emit="final"'):
+        cep.open(text, s=SCHEMA, snapshot=query.snapshot())
+
+
+def test_versions_of_what_is_new_in_a_window_grow() -> None:
+    query = cep.open(
+        "SELECT ISTREAM k, count(*) AS n FROM s [RANGE 2 SECONDS] GROUP BY k",
+        disorder=cep.Disorder(wait="0 s", bound="1 minute", emit="changes"),
+        s=SCHEMA,
+    )
+    rows = [(10, 1), (20, 2), (7, 1), (9, 3), (3, 1), (8.5, 2)]
+    changes = [query.push(s=events((float(second), key, 0))) for second, key in rows]
+    last: dict[str, int] = {}
+    for row in pa.concat_tables(changes).to_pylist():
+        assert row["_version"] > last.get(row["_match"], 0)
+        last[row["_match"]] = row["_version"]
+    assert max(last.values()) > 2
 
 
 def test_views_are_refused_in_sessions_that_correct() -> None:

@@ -94,6 +94,8 @@ QUERIES = {
         f"SELECT k, count(*) AS c, max(n) AS n FROM ({PATTERN}) AS p [PARTITION BY k ORDER BY at RANGE 4 SECONDS SLIDE "
         "4 SECONDS] GROUP BY k"
     ),
+    "what is new in a window": "SELECT ISTREAM k, count(*) AS c FROM s [RANGE 2 SECONDS] GROUP BY k",
+    "what has left a window": "SELECT DSTREAM k, max(v) AS v FROM s [RANGE 3 SECONDS SLIDE 1 SECOND] GROUP BY k",
     "always changing, over a window": (
         "SELECT k, max(c) AS c FROM (SELECT k, count(*) AS c FROM s [RANGE 2 SECONDS SLIDE 2 SECONDS] GROUP BY k) AS w "
         "GROUP BY k"
@@ -259,7 +261,7 @@ def test_the_delays_put_few_and_many_events_out_of_order() -> None:
 OF_ONE_STREAM = [
     *("sequence", "sequence, every start", "absence between", "absence for a while", "Kleene", "MATCH_RECOGNIZE"),
     *("MATCH_RECOGNIZE, after first", "tumbling", "hopping", "sliding", "last rows", "session", "rows before"),
-    *("filter over a pattern", "window over a pattern"),
+    *("filter over a pattern", "window over a pattern", "what is new in a window", "what has left a window"),
 ]
 
 

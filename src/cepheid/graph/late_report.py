@@ -7,19 +7,22 @@ late events (held for 2 s, taken in up to 10 min late, corrected):
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable
 from datetime import timedelta
 
 from cepheid.graph.node import EngineNode
 from cepheid.graph.operators import RowPattern, Sequence, WindowJoin
 from cepheid.graph.query_graph import QueryGraph
 from cepheid.graph.reach import REACHES, find_reach
+from cepheid.graph.stream_readers import meet_others
 from cepheid.settings import Settings
 
 
-def report_late(graph: QueryGraph, settings: Settings) -> str:
-    """For people; empty if no vertex remembers."""
+def report_late(graph: QueryGraph, settings: Settings, engines: Iterable[Collection[str]]) -> str:
+    """For people; empty if no vertex remembers.  engines: vertices that share one."""
+    together = {vertex: members for members in engines for vertex in members}
     lines = [
-        f"  {vertex}: {_tell(graph, vertex, node, settings)}"
+        f"  {vertex}: {_tell(graph, vertex, node, settings, together.get(vertex, [vertex]))}"
         for vertex, node in graph.vertices.items()
         if isinstance(node, EngineNode)
     ]
@@ -39,10 +42,12 @@ def _tell_choice(settings: Settings) -> str:
     return f"held {held}{bound}, {becomes}"
 
 
-def _tell(graph: QueryGraph, vertex: str, node: EngineNode, settings: Settings) -> str:
+def _tell(graph: QueryGraph, vertex: str, node: EngineNode, settings: Settings, together: Collection[str]) -> str:
     below = graph.reach(vertex, graph.inputs)
     if any(name != vertex and isinstance(graph.vertices[name], EngineNode) for name in below):
         return "what vertices below it take back and give anew is computed again"
+    if settings.emit == "final" and settings.corrects and meet_others(graph, together):
+        return "those that are later than they were held for are set apart, as for the others that read the stream"
     if not settings.corrects:
         return "those that are later than they were held for are set apart"
     reach = find_reach([node])

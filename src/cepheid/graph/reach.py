@@ -23,8 +23,6 @@ from __future__ import annotations
 from collections.abc import Sequence as List
 from dataclasses import dataclass
 
-import pyarrow as pa
-
 from cepheid.graph.match_chain import find_longest_match
 from cepheid.graph.neighbours import Neighbours, find_neighbours, unite_neighbours
 from cepheid.graph.node import EngineNode
@@ -66,14 +64,12 @@ class Reach:
         return self.back_us == ENDLESS_US
 
 
-def find_reach(nodes: List[EngineNode], layout: pa.Schema | None = None) -> Reach | None:
-    """For vertices that share an engine; None: an event may touch anything.  layout: of their events, if known."""
+def find_reach(nodes: List[EngineNode]) -> Reach | None:
+    """For vertices that share an engine; None: an event may touch anything."""
     found = [_find_reach(node, nodes) for node in nodes]
     known = [reach for reach in found if reach is not None]
     if len(known) < len(found) or len({reach.scope for reach in known}) > 1:
         return None
-    if layout is not None and any(pa.types.is_floating(layout.field(column).type) for column in known[0].scope):
-        return None  # there are two zeros: what a row shows of its group is the one that came first, from the base on
     if len(known) == 1:
         return known[0]
     if any(reach.neighbours for reach in known):

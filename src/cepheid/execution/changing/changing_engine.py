@@ -113,6 +113,8 @@ class ChangingEngine:
             self.watch = LatenessWatch(patience.waiting, patience.wait_us, patience.bound_us, len(inputs))
         self.counts = Counts()
         self.late: list[pa.Table] = []
+        keys = [name for name in self.layout.names if name.startswith(("_key", "_group"))]
+        self._float_keys = [name for name in keys if pa.types.is_floating(self.layout.field(name).type)]
         self._no_events = self.layout.empty_table()
         self._held = HeldEvents(self._no_events)
         self._log = ChangeLog(self.layout, self._sort)
@@ -125,8 +127,9 @@ class ChangingEngine:
         self._kept_base: KeptEvents | None = None
         self._base_scopes: BaseScopes | None = None  # of what is kept of the base
         self._described = (nodes, digests, reading)
-        self._is_read = reading.in_order
-        self._confine(find_reach(nodes, self.layout) if patience.corrects and not reading.in_order else None)
+        self._is_read = reading.in_order or reading.nets  # may rows that only come take others back above?
+        is_alone = not reading.in_order and not (reading.nets and patience.stays)
+        self._confine(find_reach(nodes) if patience.corrects and is_alone else None)
 
     def _confine(self, reach: Reach | None) -> None:
         """Begin with nothing, and late events that reach so far (None: all of what is kept)."""
@@ -321,6 +324,8 @@ class ChangingEngine:
             known, self._lateness = self._lateness or [np.zeros(len(table), np.int64) for table in tables], []
             events = [table.append_column(LATENESS, pa.array(late)) for table, late in zip(events, known, strict=True)]
         fresh = unite_tables(events, self.layout, True) if self._many else events[0].select(self.layout.names)
+        for name in self._float_keys:
+            fresh = fresh.set_column(fresh.schema.get_field_index(name), name, _unite_equals(fresh.column(name)))
         gone = None
         if any(GONE in table.column_names for table in tables):
             gone = np.concatenate([_read_gone(table) for table in tables])
@@ -679,6 +684,11 @@ class ChangingEngine:
 def _event_schema(schema: pa.Schema, learns: bool) -> pa.Schema:
     lateness = [(LATENESS, pa.int64())] if learns else []
     return pa.schema([*drop_hidden(schema), (EVENT, pa.int64()), *lateness])
+
+
+def _unite_equals(keys: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Of two zeros, and many NaN, a group would show the one that came first, and another once that is forgotten."""
+    return pc.if_else(pc.is_nan(keys), pa.scalar(np.nan, keys.type), pc.add(keys, pa.scalar(0.0, keys.type)))
 
 
 def _spread(values: Int64s, placed: Flags | None) -> Int64s:

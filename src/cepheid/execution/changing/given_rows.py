@@ -51,10 +51,12 @@ Places = tuple[Int64s, Int64s]
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """How the rows of a vertex are read: in order, and by what (None: as they come out)."""
+    """How the rows of a vertex are read: in order, and by what (None: as they come out); or those of an evaluation
+    together, beside those of the one before (ISTREAM, DSTREAM)."""
 
     in_order: bool = False
     order: OrderRows | None = None
+    nets: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from cepheid.settings import Waiting
 
@@ -27,3 +27,7 @@ class Patience:
     def is_bounded(self) -> bool:
         """Is there an age beyond which nothing changes?"""
         return self.bound_us is not None or self.waiting is not None
+
+    def without_bound(self) -> Patience:
+        """What is older than is waited for is late, whatever it would change."""
+        return replace(self, bound_us=self.wait_us if self.waiting is None else None, stays=False)

@@ -41,7 +41,7 @@ from cepheid.execution.operator import KeptEvents
 from cepheid.graph.column_origin import name_columns
 from cepheid.graph.identity import cell_meanings
 from cepheid.graph.node import EngineNode
-from cepheid.graph.operators import RowPattern, Sequence
+from cepheid.graph.operators import Changes, RowPattern, Sequence
 from cepheid.graph.query_graph import QueryGraph
 from cepheid.measurement import Counts
 
@@ -84,7 +84,9 @@ class ChangingFeed:
         self._cells = [cell_meanings(graph, name) for name in vertices]
         self.identity = identify_engine(graph, vertices)
         in_order = may_be_read or any(is_read_by_engines(graph, name) for name in vertices)
-        reading = Reading(in_order)
+        above = {name for each in vertices for name in graph.reach(each, graph.outputs)}
+        nets = any(isinstance(graph.vertices[name], Changes) for name in above)
+        reading = Reading(in_order, nets=nets)
         many = len(inputs) > 1
         first = nodes[0]
         given: list[EngineNode] = nodes

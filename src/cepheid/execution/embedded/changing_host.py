@@ -52,6 +52,7 @@ from cepheid.graph.node import EngineNode, PlanNode
 from cepheid.graph.operators import Changes, Sink, Source, TableJoin
 from cepheid.graph.query_graph import QueryGraph
 from cepheid.graph.read_columns import source_columns
+from cepheid.graph.stream_readers import meet_others
 from cepheid.lookups import Database, Table
 from cepheid.placement.placed_graph import PlacedGraph
 from cepheid.processing_time import Clock, SystemClock, base_name, find_schema
@@ -326,6 +327,8 @@ class ChangingHost(StreamHost):
             return super()._make_feed(vertices, inputs)
         only_comes = vertices[0] not in self._changes.changing and not self._late.corrects
         patience = Patience(self._lateness_us, self._lateness_us) if only_comes else self._late.patience
+        if patience.stays and meet_others(self._graph, vertices):
+            patience = patience.without_bound()
         origins = [self._numbered.get(source, "") + self._origin for source in self._graph.inputs(vertices[0])]
         return ChangingFeed(self._graph, vertices, inputs, self.feeds, patience, origins, only_comes, not self._ends)
 
