@@ -6,7 +6,7 @@ as a mapping from column to the name of a type: {"ts": "timestamp", "bus": "int"
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import pyarrow as pa
@@ -78,6 +78,25 @@ def read_schema(name: str, value: Any) -> pa.Schema:
 def empty_table(schema: pa.Schema) -> pa.Table:
     """As Arrow's own, which loads pandas if that is installed: a fifth of a second, when a query is opened."""
     return pa.Table.from_arrays([pa.nulls(0, column.type) for column in schema], schema=schema)
+
+
+def unify_schemas(schemas: list[pa.Schema]) -> pa.Schema:
+    """One schema for the rows of all; times of several zones are those of UTC."""
+    zones: dict[str, set[str]] = {}
+    for schema in schemas:
+        for field in schema:
+            if pa.types.is_timestamp(field.type) and field.type.tz is not None:
+                zones.setdefault(field.name, set()).add(field.type.tz)
+    apart = {name for name, found in zones.items() if len(found) > 1}
+    return pa.unify_schemas([_in_utc(schema, apart) for schema in schemas], promote_options="permissive")
+
+
+def _in_utc(schema: pa.Schema, names: Collection[str]) -> pa.Schema:
+    """The schema with these times in UTC, as far as they have a zone."""
+    for place, field in enumerate(schema):
+        if field.name in names and pa.types.is_timestamp(field.type) and field.type.tz is not None:
+            schema = schema.set(place, field.with_type(pa.timestamp(field.type.unit, "UTC")))
+    return schema
 
 
 def is_plain_schema(schema: pa.Schema) -> bool:

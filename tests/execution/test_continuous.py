@@ -9,6 +9,7 @@ import pytest
 
 import cepheid as cep
 from cepheid.errors import InvalidInput, SnapshotMismatch
+from cepheid.testing import list_rows
 
 SCHEMA = {"bus": "int", "ts": "timestamp", "delay": "double", "name": "string"}
 TEXT = """SELECT a.bus, b.delay AS after FROM PATTERN SEQ(buses a, buses b)
@@ -75,3 +76,25 @@ def test_state_stays_bounded_while_events_go_by(monkeypatch: pytest.MonkeyPatch)
     for begin in range(0, 4000, 40):
         query.push(buses=make_batch(*range(begin, begin + 40)))
         assert query.counts.kept <= 2 * 11 + 64 + 40
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("(SELECT ts, n FROM s UNION ALL SELECT ts, n + 1 AS n FROM r) [RANGE 2 SECONDS SLIDE 2 SECONDS]", [(16,)]),
+        ("s [RANGE 5 SECONDS] AS x, r [RANGE 5 SECONDS] AS y WHERE x.n * 5 = y.n", [(5,)]),
+        ("s AS x JOIN r AS y ON y.ts BETWEEN x.ts AND x.ts + INTERVAL '1' SECOND", [(5,), (12,)]),
+    ],
+)
+def test_streams_of_two_zones_meet(source: str, expected: list[tuple[int, ...]]) -> None:
+    text = f"SELECT {'sum(n)' if 'UNION' in source else 'x.n * y.n'} AS c FROM {source}"
+    tables = {
+        name: pa.table({"ts": pa.array(times, pa.timestamp("us", zone)), "n": numbers})
+        for name, times, zone, numbers in (
+            ("s", [0, 1_000_000], "Europe/Berlin", [1, 2]),
+            ("r", [500_000, 1_500_000], "UTC", [5, 6]),
+        )
+    }
+    assert list_rows(cep.sql(text, **tables)) == expected
+    query = cep.open(text, **{name: table.schema for name, table in tables.items()})
+    assert [*list_rows(query.push(**tables)), *list_rows(query.finish())] == expected

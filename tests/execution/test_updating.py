@@ -267,3 +267,23 @@ def test_of_the_first_rows_of_each_partition_no_others_are_kept(query: str) -> N
         if turn == 19:
             size = len(opened.snapshot())
     assert len(opened.snapshot()) < 1.1 * size
+
+
+@pytest.mark.filterwarnings("ignore::cepheid.UnboundedStateWarning")
+def test_a_timestamp_that_two_streams_are_joined_on_is_not_the_time_of_their_events() -> None:
+    """Of several timestamps, those compared were taken for it: rows without one were rejected, and others were late."""
+    schema = pa.schema({"ts": pa.timestamp("us"), "day": pa.timestamp("us"), "n": pa.int64()})
+    day = 86_400_000_000
+    days = {"s": (None, 5 * day, 2 * day, 9 * day), "r": (None, 5 * day, 2 * day)}
+    tables = {
+        name: pa.table([[1_000_000 * n for n in range(len(each))], each, list(range(len(each)))], schema=schema)
+        for name, each in days.items()
+    }
+    text = "SELECT a.n AS n, b.n AS m FROM s AS a LEFT JOIN r AS b ON a.day = b.day"
+    query = cep.open(text, emit="changes", s=schema, r=schema)
+    changes = [query.push(**{name: table.slice(turn, 1) for name, table in tables.items()}) for turn in range(4)]
+    net: Counter[tuple[int, int | None]] = Counter()
+    for row in pa.concat_tables([*changes, query.finish()]).to_pylist():
+        net[row["n"], row["m"]] += 1 if row["_change"] == "insert" else -1
+    assert sorted(net.elements(), key=str) == [(0, None), (1, 1), (2, 2), (3, None)]
+    assert query.counts.rejected == query.counts.late == 0

@@ -30,7 +30,7 @@ from cepheid.graph.operators import OverRows, RowPattern, Sequence, WindowAggreg
 from cepheid.kernel.columns import Int64s
 from cepheid.measurement import Counts
 from cepheid.placement.core_split import ONE_CORE, split_among_cores
-from cepheid.schema import empty_table
+from cepheid.schema import empty_table, unify_schemas
 
 if TYPE_CHECKING:  # loaded with the kernels, when it is needed
     from cepheid.execution.lane.engine_lane import EngineLane
@@ -445,7 +445,7 @@ def name_events(events: pa.Table, names: Mapping[str, str]) -> pa.Table:
 
 
 def unite_schemas(inputs: list[pa.Schema], many: bool) -> pa.Schema:
-    united = pa.unify_schemas(inputs, promote_options="permissive")
+    united = unify_schemas(inputs)
     if many:
         united = united.append(pa.field("_stream", pa.int64()))
     return united.append(pa.field("_arrival", pa.int64()))

@@ -15,6 +15,7 @@ from cepheid.language.relations.arrival_order import ARRIVAL, SUFFIX, keep_arriv
 from cepheid.language.relations.sql_values import translate_text
 from cepheid.scalars.show import quote_name
 from cepheid.scalars.value import Column, Scalar
+from cepheid.schema import unify_schemas
 
 
 def describe_sql(sql: str, schemas: Mapping[str, pa.Schema]) -> pa.Schema:
@@ -40,7 +41,7 @@ def run_relational(node: PlanNode, inputs: list[pa.Table]) -> pa.Table:
             return project_table(columns, inputs[0])
         case Union(columns=names):
             chosen = [table.select(names) for table in inputs]
-            united = pa.unify_schemas([table.schema for table in chosen], promote_options="permissive")
+            united = unify_schemas([table.schema for table in chosen])
             return pa.concat_tables([table.cast(united) for table in chosen])
         case Changes():
             return net_changes(node, inputs[0])

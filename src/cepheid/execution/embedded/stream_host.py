@@ -30,7 +30,7 @@ from cepheid.lookups import Database, Table
 from cepheid.measurement import Counts
 from cepheid.placement.placed_graph import PlacedGraph
 from cepheid.processing_time import Clock, Stamps, find_schema
-from cepheid.schema import empty_table
+from cepheid.schema import empty_table, unify_schemas
 
 Tables = Mapping[str, pa.Table]
 
@@ -383,7 +383,7 @@ def _can_stack(upper: pa.Schema, lower: pa.Schema, name: str) -> bool:
     if name not in upper.names:
         return True
     try:
-        pa.unify_schemas([pa.schema([each.field(name)]) for each in (upper, lower)], promote_options="permissive")
+        unify_schemas([pa.schema([each.field(name)]) for each in (upper, lower)])
     except (pa.ArrowInvalid, pa.ArrowTypeError):
         return False
     return True

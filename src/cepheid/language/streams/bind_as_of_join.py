@@ -25,6 +25,7 @@ from cepheid.language.parsing.places import span_of
 from cepheid.language.streams.as_of_condition import AsOf
 from cepheid.language.streams.bind_window_join import WindowJoinSelect
 from cepheid.language.streams.stream_layout import StreamLayout
+from cepheid.schema import unify_schemas
 
 
 @dataclass
@@ -134,7 +135,7 @@ def put_only_time(layout: StreamLayout) -> pa.DataType:
 def _fit_one_column(types: list[pa.DataType]) -> bool:
     """Events of both sides stand in one order, so their times are made one type."""
     try:
-        pa.unify_schemas([pa.schema([("_time", each)]) for each in types], promote_options="permissive")
+        unify_schemas([pa.schema([("_time", each)]) for each in types])
     except (pa.ArrowInvalid, pa.ArrowTypeError):
         return False
     return True

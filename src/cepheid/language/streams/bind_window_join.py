@@ -96,6 +96,8 @@ class WindowJoinSelect:
         self.post_filter = None
         times = [side.layout.list_times(self.at, named=True) for side in self.sides]
         settled = find_settled(conditions, times, self.columns.owner)
+        if max(map(len, times)) > 1:  # a = b may be about any of them; who orders events is said by event_time
+            settled = {pair: bounds for pair, bounds in settled.items() if bounds != (0, 0)}
         left, right = times[0][0], times[1][0]
         if not settled:
             raise InvalidWindow(

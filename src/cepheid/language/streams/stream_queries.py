@@ -24,6 +24,7 @@ from cepheid.language.streams.bind_over_rows import bind_over_rows, picks_rows
 from cepheid.language.streams.query_binder import BoundTable, QueryBinder
 from cepheid.language.streams.stream_layout import StreamLayout
 from cepheid.scalars.value import Column
+from cepheid.schema import unify_schemas
 
 OVER_PARTS = {"expressions", "from_", "where", "with_", "windows", "kind"}  # of a SELECT that is no more than its OVER
 
@@ -73,7 +74,7 @@ def _check_types(sides: list[BoundTable], names: list[str], query: exp.Union) ->
     """Rows of streams are put under one another as they are: a text is not made of a number on the way."""
     for name, *types in zip(names, *(side.schema.types for side in sides), strict=True):
         try:
-            pa.unify_schemas([pa.schema([(name, each)]) for each in types], promote_options="permissive")
+            unify_schemas([pa.schema([(name, each)]) for each in types])
         except pa.ArrowTypeError:
             told = " and ".join(map(str, types))
             raise TypeMismatch(
