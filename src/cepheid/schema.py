@@ -6,7 +6,7 @@ as a mapping from column to the name of a type: {"ts": "timestamp", "bus": "int"
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import pyarrow as pa
@@ -50,7 +50,7 @@ def read_table(name: str, value: Any) -> pa.Table:
         hint = 'give lists of one length and type each, as in {"bus": [1, 2], "delay": [0.5, 3.0]}'
         raise InvalidInput(f'"{name}" is not a table: {problem}', hint=hint) from problem
     _check_columns(name, table.schema)
-    plain = _without_views(table.schema)
+    plain = _with_usual_types(table.schema)
     table = table if plain is table.schema else table.cast(plain)
     return _without_hidden_nulls(table)
 
@@ -72,7 +72,7 @@ def read_schema(name: str, value: Any) -> pa.Schema:
     if not isinstance(value, pa.Schema):
         return read_table(name, value).schema
     _check_columns(name, value)
-    return _without_views(value)
+    return _with_usual_types(value)
 
 
 def empty_table(schema: pa.Schema) -> pa.Table:
@@ -81,22 +81,26 @@ def empty_table(schema: pa.Schema) -> pa.Table:
 
 
 def unify_schemas(schemas: list[pa.Schema]) -> pa.Schema:
-    """One schema for the rows of all; times of several zones are those of UTC."""
-    zones: dict[str, set[str]] = {}
+    """One schema for the rows of all: times of several zones are those of UTC, and dictionaries are their values, where
+    they meet others."""
+    types: dict[str, set[pa.DataType]] = {}
     for schema in schemas:
         for field in schema:
-            if pa.types.is_timestamp(field.type) and field.type.tz is not None:
-                zones.setdefault(field.name, set()).add(field.type.tz)
-    apart = {name for name, found in zones.items() if len(found) > 1}
-    return pa.unify_schemas([_in_utc(schema, apart) for schema in schemas], promote_options="permissive")
+            types.setdefault(field.name, set()).add(field.type)
+    apart = {name for name, found in types.items() if len(found) > 1}
+    fitted = [
+        pa.schema([field.with_type(_common_type(field.type)) if field.name in apart else field for field in schema])
+        for schema in schemas
+    ]
+    return pa.unify_schemas(fitted, promote_options="permissive")
 
 
-def _in_utc(schema: pa.Schema, names: Collection[str]) -> pa.Schema:
-    """The schema with these times in UTC, as far as they have a zone."""
-    for place, field in enumerate(schema):
-        if field.name in names and pa.types.is_timestamp(field.type) and field.type.tz is not None:
-            schema = schema.set(place, field.with_type(pa.timestamp(field.type.unit, "UTC")))
-    return schema
+def _common_type(arrow_type: pa.DataType) -> pa.DataType:
+    if pa.types.is_dictionary(arrow_type):
+        return arrow_type.value_type
+    if pa.types.is_timestamp(arrow_type) and arrow_type.tz is not None:
+        return pa.timestamp(arrow_type.unit, "UTC")
+    return arrow_type
 
 
 def is_plain_schema(schema: pa.Schema) -> bool:
@@ -104,12 +108,16 @@ def is_plain_schema(schema: pa.Schema) -> bool:
     return not any(pa.types.is_dictionary(column.type) for column in schema)
 
 
-def _without_views(schema: pa.Schema) -> pa.Schema:
-    """Polars hands over views of text, which much of Arrow cannot compute with yet."""
+def _with_usual_types(schema: pa.Schema) -> pa.Schema:
+    """Polars hands over views of text, which much of Arrow cannot compute with yet; bytes of a fixed length come out of
+    DuckDB as any bytes."""
     for number, column in enumerate(schema):
-        if pa.types.is_string_view(column.type) or pa.types.is_binary_view(column.type):
-            kind = pa.large_string() if pa.types.is_string_view(column.type) else pa.large_binary()
+        types = pa.types
+        if types.is_string_view(column.type) or types.is_binary_view(column.type):
+            kind = pa.large_string() if types.is_string_view(column.type) else pa.large_binary()
             schema = schema.set(number, column.with_type(kind))
+        elif types.is_fixed_size_binary(column.type) and not types.is_decimal(column.type):
+            schema = schema.set(number, column.with_type(pa.binary()))
     return schema
 
 

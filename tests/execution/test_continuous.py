@@ -98,3 +98,26 @@ def test_streams_of_two_zones_meet(source: str, expected: list[tuple[int, ...]])
     assert list_rows(cep.sql(text, **tables)) == expected
     query = cep.open(text, **{name: table.schema for name, table in tables.items()})
     assert [*list_rows(query.push(**tables)), *list_rows(query.finish())] == expected
+
+
+def test_categories_and_texts_meet() -> None:
+    texts = pa.table({"ts": pa.array([0, 1_000_000], pa.timestamp("us")), "k": ["a", "b"]})
+    categories = texts.set_column(1, "k", texts.column("k").dictionary_encode())
+    union = (
+        "(SELECT ts, k FROM s UNION ALL SELECT ts, upper(k) AS k FROM r) [RANGE 9 SECONDS SLIDE 9 SECONDS] GROUP BY k"
+    )
+    join = "SELECT count(*) AS c FROM s [RANGE 9 SECONDS] AS x, r [RANGE 9 SECONDS] AS y WHERE x.k = y.k"
+    for r in (texts, categories):
+        query = cep.open(f"SELECT k, count(*) AS c FROM {union}", s=categories.schema, r=r.schema)
+        rows = [*list_rows(query.push(s=categories, r=r)), *list_rows(query.finish())]
+        assert sorted(rows) == [("A", 1), ("B", 1), ("a", 1), ("b", 1)]
+        assert len(cep.sql(join.replace("count(*) AS c", "x.k"), s=categories, r=r)) == 2
+
+
+def test_bytes_of_a_fixed_length_are_bytes() -> None:
+    schema = pa.schema({"ts": pa.timestamp("us"), "p": pa.binary(2)})
+    query = cep.open("SELECT DISTINCT p FROM s", emit="changes", s=schema)
+    given = [
+        query.push(s=pa.table([[second], [value]], schema=schema)) for second, value in enumerate([b"ab", b"ab", b"cd"])
+    ]
+    assert [row["p"] for row in pa.concat_tables(given).to_pylist()] == [b"ab", b"cd"]
