@@ -116,20 +116,25 @@ class Splitting:
         self.send_event(sorted(owners), event, late)
 
     def send_event(self, instances: Iterable[int], event: Event, late: bool) -> None:
-        """To those that do not have it yet."""
+        """To those that do not have it yet: one message for all of them."""
         have_it = self.has_event.get(event.name, 0)
         missing = [each for each in instances if not have_it >> each & 1]
         if missing:
-            message = SendEvent(event, late, event.name in self.speculative)
+            envelope = self._enclose(SendEvent(event, late, event.name in self.speculative))
             for each in missing:
                 have_it |= 1 << each
-                self.send(each, message)
+                self._out.append(Sending(each, envelope))
+                self.loads[each] += 1
             self.has_event[event.name] = have_it
 
     def send(self, instance: int, message: Any) -> None:
-        self._out.append(Sending(instance, Envelope(self._turn, self.is_replaying, self.states.floor, message)))
-        self._turn += 1
+        self._out.append(Sending(instance, self._enclose(message)))
         self.loads[instance] += 1
+
+    def _enclose(self, message: Any) -> Envelope:
+        envelope = Envelope(self._turn, self.is_replaying, self.states.floor, message)
+        self._turn += 1
+        return envelope
 
     def hear(self, instance: int, handled: int, replies: Iterable[Any] = ()) -> None:  # noqa: ARG002
         """An instance has handled so many more messages.  replies: what it was asked for."""

@@ -1,7 +1,7 @@
 """One run of the framework: how many events a second it takes, or how long each event takes.
 
-rate       events as fast as they are taken; clock starts once the first window is full, so that each event is in
-           as many windows as all others
+rate       events as fast as they are taken, in pieces as `cep.ParallelWindows` hands them on; the clock starts once
+           the first window is full, so that each event is in as many windows as all others
 latency    events at a limited rate, each from leaving the limiter until all instances have said that they are
            done with what it became (7.6.1)
 """
@@ -25,6 +25,7 @@ from cepheid.bench.disorder.source_limiter import SourceLimiter
 from cepheid.disorder.consistency_manager import ConsistencyManager, EventName, Released
 from cepheid.disorder.speculation import LoadZone, Speculation, follow_load
 from cepheid.disorder.waits.fixed import FixedWait
+from cepheid.execution.parallel import parallel_windows
 from cepheid.execution.parallel.checkpoints.every_events import EveryEvents
 from cepheid.execution.parallel.events import Arrival, read_release
 from cepheid.execution.parallel.host.windows_in_processes import WindowsInProcesses
@@ -32,7 +33,7 @@ from cepheid.execution.parallel.load_meter import LoadMeter
 from cepheid.execution.parallel.merger import MatchChange
 from cepheid.execution.parallel.predicates.count import CountPredicate
 
-AT_ONCE = 20  # events that are handed over together
+AT_ONCE = 20  # events that a source which is limited hands over together
 POLL_S = 0.001
 PATIENCE_S = 60.0
 LOAD_S = 1e-4
@@ -143,8 +144,8 @@ def measure_rate(setting: Setting, stream: Stream) -> dict[str, Any]:
             framework.push(begin, min(begin + AT_ONCE, setting.size))
         framework.drain()
         began = time.perf_counter()
-        for begin in range(setting.size, len(stream.events), AT_ONCE):
-            framework.push(begin, begin + AT_ONCE)
+        for begin in range(setting.size, len(stream.events), parallel_windows.AT_ONCE):
+            framework.push(begin, begin + parallel_windows.AT_ONCE)
         framework.finish()
         framework.drain()
         seconds = time.perf_counter() - began

@@ -11,7 +11,9 @@ a replay, is a flag of the event.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from itertools import groupby
+from operator import is_
 from struct import Struct
 from typing import Any, NamedTuple
 
@@ -40,6 +42,7 @@ _URGENT, _LATE, _SPECULATIVE, _TOGETHER, _ENDS = 1, 2, 4, 8, 16
 _NO_EVENT = EventName(0, 0, 0)
 _HEAD = Struct("<q??qqqqq")
 _MESSAGE = Struct("<bqbqqiq")  # kind, turn, flags, window, time, source, number
+_FLAGS = 9  # where they stand in it
 
 
 class MessageBatch(NamedTuple):
@@ -52,39 +55,77 @@ class MessageBatch(NamedTuple):
     envelopes: list[Envelope]
 
 
-def encode_messages(batch: MessageBatch, schema: pa.Schema) -> bytes:
-    """schema: of the data of events, which are mappings."""
-    rows: list[tuple[int, ...]] = []
-    data: list[Any] = []
-    for envelope in batch.envelopes:
+@dataclass(frozen=True, slots=True)
+class WrittenEnvelope:
+    """records: of its messages.  data: of the events in them."""
+
+    envelope: Envelope
+    records: list[bytes]
+    data: list[Any]
+
+
+class MessageWriter:
+    """schema: of the data of events, which are mappings.  What several instances are told is written once."""
+
+    def __init__(self, schema: pa.Schema) -> None:
+        self._schema = schema
+        self._written: dict[int, WrittenEnvelope] = {}  # by identity of the envelope, which is kept with it
+        self._data: list[Any] = []  # of the batch before,
+        self._rows = b""  # and as it was written
+
+    def write(self, batch: MessageBatch) -> bytes:
+        records: list[bytes] = []
+        data: list[Any] = []
+        for envelope in batch.envelopes:
+            if isinstance(envelope.message, EndOfReplay) and records:
+                last = records[-1]
+                if last[_FLAGS] & (_LATE | _ENDS) == _LATE:
+                    records[-1] = last[:_FLAGS] + bytes((last[_FLAGS] | _ENDS,)) + last[_FLAGS + 1 :]
+                    continue
+            written = self._written.get(id(envelope)) or self._write_envelope(envelope)
+            records += written.records
+            data += written.data
+        messages, rows = b"".join(records), self._write_rows(data) if data else b""
+        floor = batch.envelopes[0].floor if batch.envelopes else _NO_EVENT
+        head = _HEAD.pack(batch.number, batch.asks_checkpoint, batch.is_boundary, *floor, len(messages), len(rows))
+        return b"".join((head, messages, rows))
+
+    def forget(self) -> None:
+        """All instances have been told."""
+        self._written.clear()
+
+    def _write_envelope(self, envelope: Envelope) -> WrittenEnvelope:
+        written = self._written[id(envelope)] = WrittenEnvelope(envelope, [], [])
         message, flags = envelope.message, _URGENT if envelope.urgent else 0
-        if isinstance(message, EndOfReplay) and rows and rows[-1][2] & (_LATE | _ENDS) == _LATE:
-            rows[-1] = (*rows[-1][:2], rows[-1][2] | _ENDS, *rows[-1][3:])
-            continue
-        together = message.messages if isinstance(message, Together) else None
-        for each in (message,) if together is None else together:
-            extra = _TOGETHER if together is not None else 0
+        is_together = isinstance(message, Together)
+        for each in message.messages if is_together else (message,):
+            extra = _TOGETHER if is_together else 0
             if isinstance(each, SendEvent):
-                data.append(each.event.data)
+                written.data.append(each.event.data)
                 extra |= (_LATE if each.late else 0) | (_SPECULATIVE if each.is_speculative else 0)
                 window, event = 0, each.event.name
             else:
                 window, event = _read_message(each)
-            rows.append((_KIND_NUMBERS[type(each)], envelope.turn, flags | extra, window, *event))
-    messages = b"".join([_MESSAGE.pack(*row) for row in rows])
-    events = _write_rows(data, schema).serialize() if data else b""
-    floor = batch.envelopes[0].floor if batch.envelopes else _NO_EVENT
-    head = _HEAD.pack(batch.number, batch.asks_checkpoint, batch.is_boundary, *floor, len(messages), len(events))
-    return b"".join((head, messages, events))
+            record = _MESSAGE.pack(_KIND_NUMBERS[type(each)], envelope.turn, flags | extra, window, *event)
+            written.records.append(record)
+        return written
+
+    def _write_rows(self, data: list[Any]) -> bytes:
+        if len(data) == len(self._data) and all(map(is_, data, self._data)):
+            return self._rows
+        try:
+            columns = [pa.array([row.get(field.name) for row in data], field.type) for field in self._schema]
+            rows = pa.RecordBatch.from_arrays(columns, schema=self._schema).serialize().to_pybytes()
+        except (pa.ArrowException, AttributeError, TypeError) as problem:
+            hint = f"each must be a mapping with values for the columns {', '.join(self._schema.names)}"
+            raise InvalidInput(f"the data of an event does not fit the schema: {problem}", hint=hint) from problem
+        self._data, self._rows = data, rows
+        return rows
 
 
-def _write_rows(data: list[Any], schema: pa.Schema) -> pa.RecordBatch:
-    try:
-        columns = [pa.array([row.get(field.name) for row in data], field.type) for field in schema]
-        return pa.RecordBatch.from_arrays(columns, schema=schema)
-    except (pa.ArrowException, AttributeError, TypeError) as problem:
-        hint = f"each must be a mapping with values for the columns {', '.join(schema.names)}"
-        raise InvalidInput(f"the data of an event does not fit the schema: {problem}", hint=hint) from problem
+def encode_messages(batch: MessageBatch, schema: pa.Schema) -> bytes:
+    """One batch by itself."""
+    return MessageWriter(schema).write(batch)
 
 
 def set_flags(encoded: bytes, asks_checkpoint: bool, is_boundary: bool) -> bytes:

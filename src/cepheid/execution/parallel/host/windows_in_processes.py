@@ -28,7 +28,7 @@ from cepheid.execution.parallel.checkpoints.every_events import EveryEvents
 from cepheid.execution.parallel.events import BEFORE_ALL, Arrival, Event
 from cepheid.execution.parallel.host.instance_link import InstanceLink, LinkSetup, LoggedBatch
 from cepheid.execution.parallel.host.instance_process import PATIENCE_S
-from cepheid.execution.parallel.host.message_codec import MessageBatch, encode_messages
+from cepheid.execution.parallel.host.message_codec import MessageBatch, MessageWriter
 from cepheid.execution.parallel.merger import MatchChange, Merger
 from cepheid.execution.parallel.messages import Envelope, Sending
 from cepheid.execution.parallel.operators.operator import Operator
@@ -69,7 +69,7 @@ class WindowsInProcesses:
         )
         context = get_context("spawn")
         self._happened = context.Semaphore(0)
-        self._schema = schema
+        self._writer = MessageWriter(schema)
         setup = LinkSetup(
             *(context, self._happened, strategy, built, predicate.includes_end, schema, ring_bytes),
         )
@@ -178,12 +178,13 @@ class WindowsInProcesses:
         for instance, envelopes in enumerate(self._waiting):
             if envelopes:
                 self._send(instance)
+        self._writer.forget()
 
     def _send(self, instance: int) -> None:
         link, envelopes = self.links[instance], self._waiting[instance]
         self._waiting[instance] = []
         number = link.queued + 1
-        encoded = encode_messages(MessageBatch(number, False, False, envelopes), self._schema)
+        encoded = self._writer.write(MessageBatch(number, False, False, envelopes))
         link.send(LoggedBatch(number, encoded, self.splitter.position, self.splitter.first_open))
         while link.has_unsent:  # back-pressure
             self._wait()
