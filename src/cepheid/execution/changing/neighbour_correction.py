@@ -91,7 +91,7 @@ class NeighbourCorrection(LocalCorrection):
         shelf = self._log.shelve(self._scopes, self._reach.stretch_us)
         beginning, oldest = self._began(), shelf.oldest
         lowest = oldest - 1 if beginning <= BEGINNING else beginning
-        width = shelf.stretch * (1 + (neighbours.before + neighbours.behind) // DENSE)
+        width = shelf.stretch * (2 + (neighbours.before + neighbours.behind) // DENSE)
         back = fore = np.full(len(touched.times), width, dtype=np.int64)
         while True:
             begins = np.maximum(touched.times - back, np.minimum(lowest, touched.times))

@@ -24,7 +24,7 @@ from cepheid.kernel.compiled.key_index import KeyIndex
 from cepheid.kernel.compiled.time_links import link_rows, walk_chains
 from cepheid.kernel.compiled.window_store import GrowingArray
 
-DENSE = 32  # rows of a scope in a stretch
+DENSE = 4  # rows of a scope in a stretch
 GROWN = 8  # times as many rows: the stretch is looked for anew
 
 
