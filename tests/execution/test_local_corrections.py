@@ -106,7 +106,6 @@ def test_a_late_event_costs_its_session() -> None:
         "SELECT v, row_number() OVER (PARTITION BY k ORDER BY ts) AS n FROM s",
         "SELECT v, lag(v) IGNORE NULLS OVER (PARTITION BY k ORDER BY ts) AS n FROM s",
         "SELECT k, sum(v) AS a FROM s [ORDER BY ts RANGE UNBOUNDED] GROUP BY k",
-        "SELECT f, sum(v) AS a FROM s [ORDER BY ts RANGE 2 SECONDS] GROUP BY f",
         "SELECT x.v FROM s [ORDER BY ts ROWS 2] AS x, t [ORDER BY ts RANGE 1 S] AS y WHERE x.k = y.k",
     ],
 )

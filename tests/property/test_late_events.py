@@ -94,6 +94,10 @@ QUERIES = {
         f"SELECT k, count(*) AS c, max(n) AS n FROM ({PATTERN}) AS p [PARTITION BY k ORDER BY at RANGE 4 SECONDS SLIDE "
         "4 SECONDS] GROUP BY k"
     ),
+    "groups of doubles": (  # both zeros among them, which are one group
+        "SELECT f, count(*) AS c, max(n) AS n FROM (SELECT ts, n, (v - 2) * (n % 2 - 5e-1) AS f FROM s) "
+        "[ORDER BY ts RANGE 2 S SLIDE 2 S] GROUP BY f"
+    ),
     "what is new in a window": "SELECT ISTREAM k, count(*) AS c FROM s [RANGE 2 SECONDS] GROUP BY k",
     "what has left a window": "SELECT DSTREAM k, max(v) AS v FROM s [RANGE 3 SECONDS SLIDE 1 SECOND] GROUP BY k",
     "always changing, over a window": (
