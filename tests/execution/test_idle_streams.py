@@ -12,6 +12,7 @@ import pytest
 import cepheid as cep
 from cepheid.disorder.stream_clocks import StreamClocks, find_companies
 from cepheid.errors import InvalidInput, NotSupportedYet, WaitingStreamWarning
+from cepheid.event_time import BEGINNING
 from cepheid.testing import assert_same_rows
 
 SCHEMA = {"k": "int", "ts": "timestamp"}
@@ -91,6 +92,18 @@ def test_an_idle_stream_follows_the_others_by_what_is_waited_for_and_not_by_the_
     assert [row["_change"] for row in back if "_change" in row] == (["retract"] if emit == "changes" else [])
     assert query.counts.late == (1 if emit == "final" else 0)
     assert list_seconds(query.push(bids=events(90))) == []  # it is waited for
+
+
+def test_idle_streams_follow_where_a_host_says_that_they_were_silent() -> None:
+    """As a worker on Spark does."""
+    query = open_query(idle_after="30 s", disorder=cep.Disorder(wait="1 s", bound="10 minutes", emit="changes"))
+    table = events(1, 2, 40).cast(pa.schema({"k": pa.int32(), "ts": pa.timestamp("us")}))
+    tables = {"bids": table, "cancels": table.slice(0, 0)}
+    rows = query.push_heard(tables, heard={}, newest={"bids": 40_000_000, "cancels": BEGINNING})
+    assert list_seconds(rows) == []  # known by its newest event only, a stream counts from there
+    later = events(80).cast(table.schema)
+    rows = query.push_heard({**tables, "bids": later}, heard={}, newest={"bids": 80_000_000, "cancels": BEGINNING})
+    assert list_seconds(rows) == [1, 2, 40]
 
 
 def test_without_idle_after_all_is_held_and_counts_name_the_stream() -> None:

@@ -189,7 +189,8 @@ class ChangingHost(StreamHost):
         self._commit = Commit(self._commit.number + 1, read_moment(self._clock.now()))
         tables = {name: tables.get(name, schema.empty_table()) for name, schema in self._schemas.items()}
         tables, heard = self._move_time(tables, last, heard or {}, newest)
-        spoken = {**self.times.pace_idle(), **(newest or {})}
+        told = newest or {}
+        spoken = {**told, **{name: max(time, told.get(name, time)) for name, time in self.times.pace_idle().items()}}
         made: dict[str, pa.Table] = {}
         carried = self._changes.carried
         changes, tables = self._ledgers.read(tables) if carried else ({}, tables)
