@@ -233,6 +233,19 @@ def test_an_event_is_late_for_all_windows_of_a_query_or_for_none(wait: str) -> N
     assert "as for the others that read the stream" in cep.explain(text, s=SCHEMA, disorder=disorder)
 
 
+def test_who_learns_from_its_own_rows_does_not_wait_as_long_as_others() -> None:
+    windows = (
+        "SELECT sum(v) AS v FROM s [RANGE 1 S SLIDE 1 S] UNION ALL SELECT max(k) AS v FROM s [RANGE 5 S SLIDE 5 S]"
+    )
+    text = f"SELECT first AS v FROM ({PAIRS}) AS p UNION ALL {windows}"
+    recall = cep.Disorder(recall=0.9, bound="2 s")
+    with pytest.raises(NotSupportedYet, match='recall with emit="final" where several read one stream'):
+        cep.open(text, s=SCHEMA, disorder=recall)
+    cep.open(windows, s=SCHEMA, disorder=recall)
+    for others in (cep.Disorder(recall=0.9, bound="2 s", emit="changes"), cep.Disorder(wait="quantile", bound="2 s")):
+        cep.open(text, s=SCHEMA, disorder=others)
+
+
 def test_both_zeros_are_one_group_and_stay_it() -> None:
     """What came first named the group, and another one once that was forgotten: the row was taken back for good."""
     text = "SELECT f, count(*) AS n FROM s [RANGE 3 SECONDS SLIDE 3 SECONDS] GROUP BY f"

@@ -49,7 +49,7 @@ from cepheid.execution.lookup.join_table import open_lookup
 from cepheid.execution.views.find_views import find_views
 from cepheid.graph.changing import ChangingVertices, count_origins, find_changing, refuse_unstable
 from cepheid.graph.node import EngineNode, PlanNode
-from cepheid.graph.operators import Changes, Sink, Source, TableJoin
+from cepheid.graph.operators import Changes, Sink, Source, TableJoin, WindowAggregate
 from cepheid.graph.query_graph import QueryGraph
 from cepheid.graph.read_columns import source_columns
 from cepheid.graph.stream_readers import meet_others
@@ -329,9 +329,19 @@ class ChangingHost(StreamHost):
         only_comes = vertices[0] not in self._changes.changing and not self._late.corrects
         patience = Patience(self._lateness_us, self._lateness_us) if only_comes else self._late.patience
         if patience.stays and meet_others(self._graph, vertices):
+            if self._learns_from_rows(vertices):
+                hint = 'emit="changes", or wait="quantile": each learns from its own rows how long events have to wait'
+                raise NotSupportedYet('recall with emit="final" where several read one stream', hint=hint)
             patience = patience.without_bound()
         origins = [self._numbered.get(source, "") + self._origin for source in self._graph.inputs(vertices[0])]
         return ChangingFeed(self._graph, vertices, inputs, self.feeds, patience, origins, only_comes, not self._ends)
+
+    def _learns_from_rows(self, vertices: list[str]) -> bool:
+        """Of windows, each event is looked at by itself."""
+        waiting = self._late.waiting
+        if waiting is None or waiting.rule != "recall":
+            return False
+        return any(not isinstance(self._graph.vertices[name], WindowAggregate) for name in vertices)
 
     def read_streams(self, saved: SavedState | None) -> None:
         """Go on with what was known of the streams."""
