@@ -45,7 +45,7 @@ FULL = InstancesExtent(
     over_time=5_000,
     time_size=1_000,
     time_slide=200,
-    ratio=5_000,
+    ratio=10_000,
     repeats=3,
 )
 QUICK = InstancesExtent(
