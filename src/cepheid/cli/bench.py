@@ -164,7 +164,7 @@ def prediction(
 
 @bench.command()
 def disorder(
-    quick: Annotated[bool, typer.Option("--quick", help="Less of everything: within a minute")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Less of everything: each part within a minute")] = False,
     part: Annotated[
         list[str] | None,
         typer.Option(help="Only this part: waiting, speculation, late, throughput, engines or instances"),
