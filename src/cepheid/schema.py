@@ -116,7 +116,7 @@ def _with_usual_types(schema: pa.Schema) -> pa.Schema:
         if types.is_string_view(column.type) or types.is_binary_view(column.type):
             kind = pa.large_string() if types.is_string_view(column.type) else pa.large_binary()
             schema = schema.set(number, column.with_type(kind))
-        elif types.is_fixed_size_binary(column.type) and not types.is_decimal(column.type):
+        elif types.is_fixed_size_binary(column.type):
             schema = schema.set(number, column.with_type(pa.binary()))
     return schema
 

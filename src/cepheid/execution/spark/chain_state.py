@@ -4,7 +4,7 @@
                                     └──▶ known by its digest  ─▶ stays, under the number that it has
                                     └──▶ new                  ─▶ the next number
 
-A part of a snapshot is what changes together: of tables of which little changes, a few thousand rows
+A part of a snapshot is what changes together: of tables of which little changes, about a thousand rows
 (changing/content_pieces.py).
 """
 
